@@ -214,7 +214,9 @@ class Decider:
         label = said(action)
         undecided = action == UNDECIDED
         self.verdict[rows] = np.where(undecided, UNDECIDED, label)
-        self.reason[rows] = np.where(undecided, TOO_HARD if reason is None else reason, np.where(label >= 0, LABEL, 0))
+        self.reason[rows] = np.where(
+            undecided, TOO_HARD if reason is None else reason, np.where(label >= 0, LABEL, 0)
+        )
         self.concluded_in[rows] = np.where(action == HOLD, -1, len(self.stages) - 1)
         self._stage_row[rows] = -1
         self._active -= len(rows)

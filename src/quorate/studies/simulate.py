@@ -47,7 +47,9 @@ def task_of(instance: Instance, items: int, seed: int, *, alpha: float | None = 
     )
 
 
-def answer(instance: Instance, truth: IntArray, seed: int, item: IntArray, ordinal: IntArray, k: IntArray) -> IntArray:
+def answer(
+    instance: Instance, truth: IntArray, seed: int, item: IntArray, ordinal: IntArray, k: IntArray
+) -> IntArray:
     """Class k's answer to the ordinal-th question about an item: a hash of (seed, item, ordinal, class)."""
     right = uniform(seed, _ANSWER, item, ordinal, k) < instance.accuracy[k, truth[item]]
     return np.where(right, truth[item], 1 - truth[item])

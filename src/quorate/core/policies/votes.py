@@ -55,3 +55,7 @@ class Votes:
         if task.gold is not None:
             items = items[task.gold < 0]
         yield Stage("votes", items, MajorityPlan(self.worker_class, self.answers), fixed=True)
+
+
+votes_3 = Votes(answers=3, name="votes-3")
+votes_5 = Votes(answers=5, name="votes-5")

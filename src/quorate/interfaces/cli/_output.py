@@ -1,0 +1,86 @@
+"""What every command prints with: JSON for programs, plain tables for people, progress for the patient."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console that is plain when its stream is not a terminal."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, soft_wrap=True)
+
+
+def print_json(data: Any) -> None:
+    """One JSON document on stdout; numpy values as numbers, infinities and nan as null."""
+    sys.stdout.write(json.dumps(plain(data), indent=2, ensure_ascii=False) + "\n")
+
+
+def plain(value: Any) -> Any:
+    """JSON knows no numpy, no inf and no nan.
+
+    >>> import numpy as np
+    >>> plain({"cost": np.float64(1.5), "gap": np.inf, "who": np.array([1, 2])})
+    {'cost': 1.5, 'gap': None, 'who': [1, 2]}
+    """
+    if isinstance(value, dict):
+        return {str(key): plain(one) for key, one in value.items()}
+    if hasattr(value, "tolist"):  # numpy, which this module need not import for it
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str | None = None) -> None:
+    """A table with numbers to the right, words to the left."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    rows = [[cell if isinstance(cell, str) else number(cell) for cell in row] for row in rows]
+    for at, name in enumerate(columns):
+        numeric = all(_is_number(row[at]) for row in rows)
+        table.add_column(name, justify="right" if numeric else "left", no_wrap=numeric)
+    for row in rows:
+        table.add_row(*row)
+    console().print(table)
+
+
+def number(value: Any, digits: int = 4) -> str:
+    """A number as people read it.
+
+    >>> number(12.34567), number(1200), number(0.00001234), number(float("inf")), number(None)
+    ('12.35', '1,200', '1.234e-05', '∞', '–')
+    """
+    value = plain_number(value)
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    if value == 0 or 1e-3 <= abs(value) < 10 ** (digits - 1):
+        return f"{value:.{digits}g}"
+    return f"{value:,.0f}" if abs(value) >= 1 else f"{value:.{digits - 1}e}"
+
+
+def plain_number(value: Any) -> Any:
+    """A numpy scalar as Python's own."""
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _is_number(text: str) -> bool:
+    return not text or text in "–∞" or text.lstrip("-±~<≤")[:1].isdigit()

@@ -1,0 +1,46 @@
+"""Name → factory, one explicit dict per Protocol.
+
+A line here is all that a new rule, policy, store or platform needs to appear in ``--help``, in the docs table and in
+its contract tests.  A third-party package does the same through an entry point of the group ``quorate.policies``
+(``quorate.platforms``, …).  Values are ``"module:attribute"``, imported when first asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, Final
+
+from quorate.errors import SpecError
+
+POLICIES: Final = {
+    "votes-3": "quorate.core.policies.votes:votes_3",
+    "votes-5": "quorate.core.policies.votes:votes_5",
+}
+
+ALL: Final[Mapping[str, Mapping[str, str]]] = {"policies": POLICIES}
+
+
+def names(kind: str) -> list[str]:
+    """Every registered name of a kind, our own first.
+
+    >>> "votes-3" in names("policies")
+    True
+    """
+    return [*ALL[kind], *(one.name for one in entry_points(group=f"quorate.{kind}"))]
+
+
+def lookup(kind: str, name: str) -> Any:
+    """The object behind a name.
+
+    >>> lookup("policies", "votes-3").answers
+    3
+    """
+    if name in ALL[kind]:
+        module, attribute = ALL[kind][name].split(":")
+        return getattr(import_module(module), attribute)
+    for one in entry_points(group=f"quorate.{kind}"):
+        if one.name == name:
+            return one.load()
+    raise SpecError(f"There is no {kind[:-1]} called {name!r}.", hint=f"Choose one of: {', '.join(names(kind))}.")
