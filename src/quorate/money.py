@@ -28,7 +28,8 @@ def micros(amount: int | float | str | Decimal) -> int:
         if isinstance(amount, float):  # 0.1 + 0.2: what the caller means is the nearest micro
             return int(value.to_integral_value(ROUND_HALF_UP))
         raise SpecError(
-            f"{amount!r} has more than six decimals.", hint="The smallest amount is 0.000001: round it to that."
+            f"{amount!r} has more than six decimals.",
+            hint="The smallest amount is 0.000001: round it to that.",
         )
     return int(value)
 

@@ -39,7 +39,10 @@ class Plan(Protocol):
     holds, concludes or gives up.
     """
 
-    evidence_name: str  # "log-odds", "posterior", "log e-value", …
+    @property
+    def evidence_name(self) -> str:
+        """What `evidence` is: "log-odds", "vote share", "log e-value", …"""
+        ...
 
     def act(self, items: Items) -> NDArray[np.int16]:
         """A class to ask (0 … M−1), `HOLD`, `UNDECIDED`, or ``say(label)``, for each row."""
@@ -64,8 +67,12 @@ class Policy(Protocol):
     stored answers makes the same decisions, which is how a campaign resumes.
     """
 
-    name: str
-    promise: str  # the words of its guarantee, shown with every result
+    @property
+    def name(self) -> str: ...
+    @property
+    def promise(self) -> str:
+        """The words of its guarantee, shown with every result."""
+        ...
 
     def stages(self, task: Task, view: View) -> Iterator[Stage]: ...
 
@@ -78,8 +85,8 @@ class Platform(Protocol):
     once, and for only some of the receipts.
     """
 
-    name: str
-
+    @property
+    def name(self) -> str: ...
     def post(self, asks: Sequence[Ask]) -> Sequence[Receipt]: ...
     def poll(self, receipts: Sequence[Receipt]) -> Sequence[Answer]: ...
     def cancel(self, receipts: Sequence[Receipt]) -> None: ...

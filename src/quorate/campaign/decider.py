@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,12 +116,11 @@ class Decider:
 
     def tell(self, item: IntArray, ordinal: IntArray, worker_class: IntArray, label: IntArray) -> None:
         """Fold outcomes: a label, or `NO_LABEL` for an abstention or a failure.  Each ordinal once."""
-        item, ordinal = np.asarray(item, np.int64), np.asarray(ordinal, np.int64)
-        worker_class, label = np.asarray(worker_class, np.int64), np.asarray(label, np.int64)
+        columns = [np.asarray(column, np.int64) for column in (item, ordinal, worker_class, label)]
         if self.parallel == 1:
-            self._fold(item, worker_class, label)
+            self._fold(columns[0], columns[2], columns[3])
         else:
-            self._fold_in_turn(item, ordinal, worker_class, label)
+            self._fold_in_turn(*columns)
         if self._active == 0:
             self._next_stage()
 
@@ -164,11 +163,11 @@ class Decider:
 
     def give_up(self, item: IntArray, reason: int) -> None:
         """These items will not be asked about any more (say: the budget is spent): undecided."""
-        item = np.asarray(item, np.int64)
-        item = item[self._stage_row[item] >= 0]
-        self._ready = [np.setdiff1d(chunk, item) for chunk in self._ready]
-        self._next[item] = NOBODY
-        self._finish(item, np.full(len(item), UNDECIDED, np.int16), reason)
+        rows = np.asarray(item, np.int64)
+        rows = rows[self._stage_row[rows] >= 0]
+        self._ready = [np.setdiff1d(chunk, rows) for chunk in self._ready]
+        self._next[rows] = NOBODY
+        self._finish(rows, np.full(len(rows), UNDECIDED, np.int16), reason)
         if self._active == 0:
             self._next_stage()
 
@@ -244,7 +243,7 @@ class Decider:
             self._decide(rows)
 
 
-def _frozen(array: NDArray[np.generic]) -> NDArray[np.generic]:
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     """A read-only window on an array that its owner goes on changing."""
     window = array.view()
     window.flags.writeable = False

@@ -28,7 +28,7 @@ def item_hash(item_id: str) -> int:
 def mix(*parts: ArrayLike) -> NDArray[np.uint64]:
     """Hash integers (broadcast against each other) to 64 well-mixed bits: SplitMix64, one round a part."""
     with np.errstate(over="ignore"):
-        state = np.uint64(0)
+        state = np.zeros((), np.uint64)
         for part in parts:
             value = np.asarray(part)
             value = value.astype(np.uint64) if value.dtype != np.uint64 else value
@@ -45,7 +45,7 @@ def uniform(*parts: ArrayLike) -> NDArray[np.float64]:
     >>> uniform(7, [0, 1, 2]).round(3)
     array([...])
     """
-    return (mix(*parts) >> np.uint64(11)) * 2.0**-53
+    return (mix(*parts) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def generator(*parts: int) -> np.random.Generator:

@@ -18,7 +18,8 @@ def p1_price(accuracy: ArrayLike) -> FloatArray:
     array([6.3 , 1.22])
     """
     worst = np.asarray(accuracy, np.float64).min(axis=-1)
-    return np.exp(5 * (rel_entr(worst, 0.5) + rel_entr(1 - worst, 0.5)))
+    price: FloatArray = np.exp(5 * (rel_entr(worst, 0.5) + rel_entr(1 - worst, 0.5)))
+    return price
 
 
 @dataclass(frozen=True, slots=True, eq=False)

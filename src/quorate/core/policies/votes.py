@@ -34,7 +34,8 @@ class MajorityPlan:
 
     def evidence(self, items: Items) -> FloatArray:
         votes = items.counts[:, self.worker_class].astype(np.float64)
-        return votes.max(axis=1) / np.maximum(votes.sum(axis=1), 1)
+        share: FloatArray = votes.max(axis=1) / np.maximum(votes.sum(axis=1), 1)
+        return share
 
     def confidence(self, items: Items) -> FloatArray:
         return np.full(len(items.uniform), np.nan)
