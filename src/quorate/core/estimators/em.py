@@ -8,6 +8,7 @@ are in the counts, so the sampling rule cancels.  The same holds for classes mix
 classes that were asked about different items.
 
 Label switching cannot happen: accuracies stay above 1/2, as the paper assumes of every class.
+How sure the fit is: `quorate.core.estimators.posterior`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, log1p, logit
 
 from quorate.core.estimators.histogram import Histogram, Rows, compress
+from quorate.errors import SpecError
 from quorate.model import OPEN, Estimate, FloatArray, IntArray
 
 __all__ = ["BELIEF", "LIMITS", "Fit", "Histogram", "Rows", "compress", "fit_counts"]
@@ -82,8 +84,8 @@ def fit_counts(
     n, classes = counts.shape[:2]
     known = np.full(n, OPEN, np.int8) if gold is None else np.asarray(gold)
     many = np.ones(n, np.int64) if weight is None else np.asarray(weight, np.int64)
-    believed = _believed(belief, classes)
-    prior_believed = np.asarray(prior_belief, np.float64)
+    believed = _positive("belief", np.tile(BELIEF, (classes, 2, 1)) if belief is None else belief)
+    prior_believed = _positive("prior_belief", prior_belief)
     learned = believed + _gold_counts(counts, known, many)
     unknown = known == OPEN
     rows = compress(counts[unknown], many[unknown])
@@ -108,19 +110,26 @@ def fit_counts(
     return Fit(accuracy, prior, posterior, loglik, iterations, notes, learned, prior_believed, lower, upper)
 
 
-def row_log_odds(x: FloatArray, accuracy: FloatArray, prior: float) -> FloatArray:
-    """log P(1 | counts) − log P(0 | counts), with the counts as columns (class 0 says 0, class 0 says 1, …)."""
+def row_log_odds(x: FloatArray, accuracy: FloatArray, prior: FloatArray | float) -> FloatArray:
+    """log P(1 | counts) − log P(0 | counts), with the counts as columns (class 0 says 0, class 0 says 1, …).
+
+    Shape (n,), or (n, D) for D sets of parameters at once.
+    """
     c0, c1 = accuracy[..., 0], accuracy[..., 1]
     weights = np.stack([log1p(-c1) - np.log(c0), np.log(c1) - log1p(-c0)], axis=-1)
-    log_odds: FloatArray = x @ weights.ravel() + logit(prior)
+    log_odds: FloatArray = x @ _flat(weights).T + logit(prior)
     return log_odds
 
 
 def row_log0(x: FloatArray, accuracy: FloatArray) -> FloatArray:
     """log P(counts | 0), without the number of orders, which no parameter touches."""
     c0 = accuracy[..., 0]
-    log0: FloatArray = x @ np.stack([np.log(c0), log1p(-c0)], axis=-1).ravel()
+    log0: FloatArray = x @ _flat(np.stack([np.log(c0), log1p(-c0)], axis=-1)).T
     return log0
+
+
+def _flat(per_class: FloatArray) -> FloatArray:
+    return per_class.reshape(*per_class.shape[:-2], -1)
 
 
 def _em(
@@ -152,13 +161,13 @@ def _em(
 
 
 def right_wrong(said: FloatArray, total: FloatArray, belief: FloatArray) -> FloatArray:
-    """Right and wrong answers (M, 2, 2) expected of each class on each label, pseudo-counts included.
+    """Right and wrong answers (…, M, 2, 2) of each class on each label, pseudo-counts included.
 
     ``said`` counts the answers on items of label 1, ``total`` those on all, in the columns' order.
     """
-    on_1 = said.reshape(-1, 2)
-    on_0 = (total - said).reshape(-1, 2)
-    return belief + np.stack([on_0, on_1[:, ::-1]], axis=1)
+    on_1 = said.reshape(*said.shape[:-1], -1, 2)
+    on_0 = (total - said).reshape(on_1.shape)
+    return belief + np.stack([on_0, on_1[..., ::-1]], axis=-2)
 
 
 def m_step(
@@ -170,10 +179,14 @@ def m_step(
     return accuracy
 
 
-def _believed(belief: ArrayLike | None, classes: int) -> FloatArray:
-    if belief is None:
-        return np.tile(np.array(BELIEF), (classes, 2, 1))
-    return np.asarray(belief, np.float64)
+def _positive(name: str, pseudo_counts: ArrayLike) -> FloatArray:
+    array = np.asarray(pseudo_counts, np.float64)
+    if not (array > 0).all():
+        raise SpecError(
+            f"The pseudo-counts of {name} must be above 0, got {array[~(array > 0)][0]:g}.",
+            hint="Say (1, 1) for a class or prior that nothing is known of; certainty is a large count, not a zero.",
+        )
+    return array
 
 
 def _limits(belief: FloatArray, limits: tuple[float, float]) -> tuple[FloatArray, FloatArray]:
