@@ -48,7 +48,7 @@ def log_evidence(zeros: ArrayLike, ones: ArrayLike) -> FloatArray:
     """log M1: evidence that the coin favours 1, against a fair one.
 
     >>> log_evidence(zeros=[0, 0, 2], ones=[0, 1, 2]).round(3)
-    array([ 0.   ,  0.474, -0.906])
+    array([ 0.   ,  0.473, -0.906])
     """
     answers = np.asarray(zeros, np.float64) + np.asarray(ones, np.float64)
     evidence: FloatArray = log_mixture(zeros, ones) + answers * np.log(2.0)
