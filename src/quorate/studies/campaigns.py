@@ -1,0 +1,166 @@
+"""Many simulated campaigns, in parallel over cores, and what they say together.
+
+The items of one campaign share its explore phase, so they are not independent: every standard error here is taken
+over campaign means.  Campaign r of a study has the seed ``seed + r``, so any one of them can be run again alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from quorate.errors import SpecError
+from quorate.model import NO_CAP
+from quorate.ports import Policy
+from quorate.registry import lookup
+from quorate.studies.instances import Instance
+from quorate.studies.simulate import Outcome, run_one, task_of
+
+EXCEED_LEVEL: Final = 0.025  # of the one-sided binomial test, for each true label
+PAPER: Final = ("sym-imcw", "asym-imcw", "cbs", "abi", "mle")
+UNCAPPED: Final = NO_CAP - 1  # the paper's rules know no cap on the answers of an item
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """One simulated campaign in a few numbers; pairs are by true label (0, 1)."""
+
+    seed: int
+    cost: float  # per item
+    explore_cost: float  # per item; the rest is exploit
+    answers: float  # per item
+    items: tuple[int, int]
+    decided: tuple[int, int]
+    wrong: tuple[int, int]
+    k_hat: int | None  # the class that the policy chose, where it chose one
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Study:
+    """R campaigns of one policy on one instance."""
+
+    instance: Instance
+    policy: str
+    items: int
+    alpha: float
+    seed: int
+    campaigns: tuple[Campaign, ...]
+
+    def over(self, number: Callable[[Campaign], float]) -> tuple[float, float]:
+        """The mean of a number over campaigns, and its standard error."""
+        return mean_se([number(one) for one in self.campaigns])
+
+
+def mean_se(values: ArrayLike) -> tuple[float, float]:
+    """The mean and its standard error, leaving out nan; the error of a single value is unknown: nan.
+
+    >>> mean_se([1.0, 3.0]), mean_se([2.0])
+    ((2.0, 1.0), (2.0, nan))
+    """
+    x = np.asarray(values, np.float64)
+    x = x[~np.isnan(x)]
+    if not len(x):
+        return np.nan, np.nan
+    from_first = x - x[0]  # so that equal values have an error of exactly 0
+    se = from_first.std(ddof=1) / np.sqrt(len(x)) if len(x) > 1 else np.nan
+    return float(x[0] + from_first.mean()), float(se)
+
+
+def simulate(
+    instance: Instance,
+    policy: str,
+    *,
+    items: int,
+    campaigns: int,
+    seed: int,
+    alpha: float | None = None,
+    item_cap: int | None = None,
+    jobs: int = 1,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Study:
+    """Run ``campaigns`` whole campaigns of a registered policy; ``progress`` hears how many are done.
+
+    >>> from quorate.studies.instances import BUILT_IN
+    >>> study = simulate(BUILT_IN["p1-sym"], "votes-3", items=100, campaigns=2, seed=1)
+    >>> study.over(lambda one: one.answers)
+    (3.0, 0.0)
+    """
+    for name, value, least in (
+        ("items", items, 1),
+        ("campaigns", campaigns, 1),
+        ("jobs", jobs, 1),
+        ("seed", seed, 0),
+    ):
+        if value < least:
+            raise SpecError(f"{name} is {value}.", hint=f"It must be a whole number of {least} or more.")
+    level = instance.alpha if alpha is None else alpha
+    if not 0 < level < 0.5:
+        raise SpecError(f"alpha is {level}.", hint="It must lie between 0 and 0.5, both ends excluded.")
+    lookup("policies", policy)  # an unknown name is told here, not by a worker
+    cap = item_cap if item_cap is not None else UNCAPPED if policy in PAPER else None
+    one = partial(run_campaign, instance, policy, items, level, cap)
+    rows = []
+    for row in _map(one, range(seed, seed + campaigns), jobs):
+        rows.append(row)
+        progress(len(rows))
+    return Study(instance, policy, items, level, seed, tuple(rows))
+
+
+def run_campaign(
+    instance: Instance, policy: str, items: int, alpha: float, item_cap: int | None, seed: int
+) -> Campaign:
+    """One campaign of a registered policy, boiled down."""
+    chosen: Policy = lookup("policies", policy)
+    changes = {} if item_cap is None else {"item_cap": item_cap}
+    return boil_down(run_one(instance, chosen, task_of(instance, items, seed, alpha=alpha, **changes)))
+
+
+def boil_down(outcome: Outcome) -> Campaign:
+    """The numbers of one campaign that a study keeps."""
+    decider, truth = outcome.decider, outcome.truth
+    n = len(truth)
+    wrong = outcome.decided & (decider.verdict != truth)
+    explore = sum(cost for name, cost in outcome.stage_cost.items() if name.startswith("explore"))
+    return Campaign(
+        seed=decider.task.seed,
+        cost=float(decider.used.sum(axis=0, dtype=np.int64) @ decider.task.price / n),
+        explore_cost=explore / n,
+        answers=float(decider.used.sum(dtype=np.int64) / n),
+        items=_by_label(np.ones(n, np.bool_), truth),
+        decided=_by_label(outcome.decided, truth),
+        wrong=_by_label(wrong, truth),
+        k_hat=getattr(decider.stage.plan, "worker_class", None),
+    )
+
+
+def exceeds(wrong: ArrayLike, decided: ArrayLike, alpha: float) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Are these too many wrong labels for an error of alpha?  One-sided binomial test at `EXCEED_LEVEL`.
+
+    >>> exceeds([8, 12], [100, 100], alpha=0.05)
+    array([False,  True])
+    """
+    from scipy.special import bdtrc
+
+    wrong, decided = np.asarray(wrong), np.asarray(decided)
+    tail = bdtrc(np.maximum(wrong - 1, 0), np.maximum(decided, 1), alpha)  # P(Bin(decided, alpha) >= wrong)
+    return np.asarray((wrong > 0) & (tail < EXCEED_LEVEL))
+
+
+def _by_label(among: np.ndarray[Any, np.dtype[np.bool_]], truth: np.ndarray[Any, Any]) -> tuple[int, int]:
+    ones = int(np.count_nonzero(among & (truth == 1)))
+    return int(np.count_nonzero(among)) - ones, ones
+
+
+def _map(one: Callable[[int], Campaign], seeds: range, jobs: int) -> Iterator[Campaign]:
+    if jobs == 1 or len(seeds) == 1:
+        yield from map(one, seeds)
+        return
+    with ProcessPoolExecutor(min(jobs, len(seeds)), mp_context=get_context("spawn")) as pool:
+        yield from pool.map(one, seeds, chunksize=max(1, len(seeds) // (8 * jobs)))

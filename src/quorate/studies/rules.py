@@ -1,0 +1,67 @@
+"""The stopping rules by name, and what each would really cost with each class of a known instance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from quorate.core.exact import Performance, performance
+from quorate.core.stopping.bias import BiasIdentification
+from quorate.core.stopping.direction import DirectionTest
+from quorate.core.stopping.fixed import FixedMLE
+from quorate.core.stopping.hoeffding import HoeffdingTest
+from quorate.errors import SpecError
+from quorate.model import FloatArray
+from quorate.ports import StoppingRule
+from quorate.studies.instances import Instance
+
+Rule = Callable[[float, float, float], StoppingRule]  # (alpha, c(0), c(1)) -> the rule of a class
+
+RULES: Final[Mapping[str, Rule]] = {
+    "direction-test": lambda alpha, c0, c1: DirectionTest(alpha),
+    "cbs": lambda alpha, c0, c1: HoeffdingTest(alpha),
+    "bias-identification": BiasIdentification,
+    "mle": FixedMLE,
+}
+# The rule that each of the paper's policies stops with.
+RULE_OF: Final[Mapping[str, str]] = {
+    "sym-imcw": "direction-test",
+    "asym-imcw": "direction-test",
+    "cbs": "cbs",
+    "abi": "bias-identification",
+    "mle": "mle",
+}
+
+
+def rule_named(name: str) -> Rule:
+    """The rule behind a name."""
+    if name not in RULES:
+        raise SpecError(f"There is no rule called {name!r}.", hint=f"Choose one of: {', '.join(RULES)}.")
+    return RULES[name]
+
+
+def exact(instance: Instance, rule: str, alpha: float) -> tuple[Performance, ...]:
+    """A rule on each class of an instance, with its true matrix where the rule needs one; enumerated, not sampled.
+
+    >>> from quorate.studies.instances import BUILT_IN
+    >>> [round(one.mean_answers(), 1) for one in exact(BUILT_IN["p1-asym"], "mle", alpha=0.05)]
+    [5.0, 12.0, 9.0, 9.0, 64.0]
+    """
+    rule_named(rule)
+    return tuple(_performance(rule, alpha, c0, c1) for c0, c1 in instance.accuracy.tolist())
+
+
+def exact_cost(instance: Instance, policy: str, alpha: float) -> FloatArray | None:
+    """What an item would cost with each class under the rule of a paper's policy; None for other policies."""
+    if policy not in RULE_OF:
+        return None
+    answers = [one.mean_answers(instance.prior) for one in exact(instance, RULE_OF[policy], alpha)]
+    return np.asarray(instance.price * np.array(answers))
+
+
+@lru_cache(maxsize=256)
+def _performance(rule: str, alpha: float, c0: float, c1: float) -> Performance:
+    return performance(RULES[rule](alpha, c0, c1), (c0, c1))
