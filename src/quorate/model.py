@@ -72,7 +72,10 @@ class WorkerClass:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One question to one class about one item.  ``key`` never changes and travels all the way out."""
+    """One question to one class about one item.  ``key`` never changes and travels all the way out.
+
+    ``repeat`` counts the item's earlier asks of this class: 0 for the first, whatever other classes were asked.
+    """
 
     key: str
     item: str
@@ -80,6 +83,7 @@ class Ask:
     ordinal: int
     price: int
     payload: Mapping[str, Any] = field(default_factory=dict)
+    repeat: int = 0
 
 
 @dataclass(frozen=True, slots=True)
