@@ -91,7 +91,7 @@ def fit_counts(
     rows = compress(counts[unknown], many[unknown])
 
     lower, upper = _limits(believed, limits)
-    x = rows.unique.reshape(len(rows.unique), -1).astype(np.float64)  # columns: class 0 says 0, class 0 says 1, …
+    x = rows.unique.reshape(-1, 2 * classes).astype(np.float64)  # columns: class 0 says 0, class 0 says 1, …
     row_weight = rows.weight.astype(np.float64)
     if start is None:
         accuracy, prior = believed[..., 0] / believed.sum(axis=2), prior_believed[1] / prior_believed.sum()

@@ -45,7 +45,7 @@ def posterior_draws(
     (array([[0.8, 0.8]]), np.float64(0.5))
     """
     data = _Data(
-        np.asarray(unique, np.float64).reshape(len(unique), fit.belief.shape[0] * 2),
+        np.asarray(unique, np.float64).reshape(-1, 2 * len(fit.belief)),
         np.asarray(weight, np.int64),
         fit,
     )
@@ -148,10 +148,10 @@ def _information(data: _Data, accuracy: FloatArray, prior: float) -> FloatArray:
     )
     items = data.weight.sum() + data.fit.prior_belief.sum()
     complete = np.append((slope**2 * curvature).ravel(), items * prior * (1 - prior))
-    says = data.x.reshape(len(data.x), -1, 2)
+    says = data.x.reshape(-1, len(accuracy), 2)
     score_0 = slope[:, 0] * (says[..., 0] / accuracy[:, 0] - says[..., 1] / (1 - accuracy[:, 0]))
     score_1 = slope[:, 1] * (says[..., 1] / accuracy[:, 1] - says[..., 0] / (1 - accuracy[:, 1]))
-    apart = np.stack([-score_0, score_1], axis=-1).reshape(len(data.x), accuracy.size)
+    apart = np.stack([-score_0, score_1], axis=-1).reshape(-1, accuracy.size)
     apart = np.column_stack([apart, np.ones(len(apart))])
     hidden = (apart * (data.weight * q * (1 - q))[:, None]).T @ apart
     information: FloatArray = np.diag(complete) - hidden
