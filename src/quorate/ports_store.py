@@ -131,6 +131,7 @@ class NewAnswers:
     failure: Int
     worker: Sequence[str | None] | None = None
     raw: Sequence[str | None] | None = None
+    epoch: Int | None = None  # from the key: an answer to an ask of another epoch is a stray
 
     def __len__(self) -> int:
         return len(self.item)
@@ -265,10 +266,10 @@ class Stray:
 class Changes:
     """Everything decisions depend on that was committed after a seq, up to ``head``, in one consistent look.
 
-    To replay: walk ``answers`` and ``events`` in the order of seq (``conflicts`` hold the late answers).
+    To replay: walk ``answers`` and ``events`` in the order of seq (``conflicts`` hold the late answers).  Asks are not
+    here: those with an answer are told by it, the others by `Ledger.in_flight`; see also `Ledger.asks`.
     """
 
-    asks: AskLog
     answers: AnswerLog
     events: tuple[Event, ...]
     conflicts: tuple[Conflict, ...]
@@ -426,6 +427,10 @@ class Ledger(Protocol):
         """What was committed after seq ``after``.  ``after=0`` is everything: how a campaign is opened."""
         ...
 
+    def asks(self, after: int = 0) -> AskLog:
+        """The asks claimed after a seq, answered or not."""
+        ...
+
     def history(self, item: int) -> list[Fact]:
         """Every ask, receipt, answer and conflict about an item, in the order of seq."""
         ...
@@ -471,7 +476,11 @@ class Store(Protocol):
         ...
 
     def open(self, name: str) -> Ledger:
-        """The ledger of a campaign; checked against its digest.  No such campaign: `SpecError` naming those there."""
+        """The ledger of a campaign; checked against its digest.  No such campaign: `SpecError` naming those there.
+
+        On SQLite and in memory, opening for buying says that the former holder is gone: `Ledger.adopt` will hand out
+        everything in flight.  Open once per process.
+        """
         ...
 
     def campaigns(self) -> list[CampaignRow]:
