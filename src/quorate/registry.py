@@ -19,7 +19,13 @@ POLICIES: Final = {
     "votes-5": "quorate.core.policies.votes:votes_5",
 }
 
-ALL: Final[Mapping[str, Mapping[str, str]]] = {"policies": POLICIES}
+PLATFORMS: Final = {  # kind -> build(classes, seed=, labels=, folder=): a platform by class name
+    "simulator": "quorate.platforms.simulator:build",
+    "replay": "quorate.platforms.replay:build",
+    "callable": "quorate.platforms.callable:build",
+}
+
+ALL: Final[Mapping[str, Mapping[str, str]]] = {"policies": POLICIES, "platforms": PLATFORMS}
 
 
 def names(kind: str) -> list[str]:

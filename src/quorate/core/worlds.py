@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv
 
 from quorate.core.hashing import mix, uniform
-from quorate.model import FloatArray
+from quorate.model import FloatArray, IntArray
 
 TRUTH, PLAN, ANSWER, DIFFICULTY, SOURCE, COPY = range(1, 7)  # separate streams of dice
 FAULTS: Final = 64  # streams from here on belong to the platforms
@@ -63,7 +63,7 @@ class World:
 
     @property
     def labels(self) -> int:
-        return self.confusion.shape[1]
+        return int(self.confusion.shape[1])
 
     def truth(self, item: ArrayLike) -> NDArray[np.int8]:
         """The true label of each item."""
@@ -87,7 +87,7 @@ class World:
         return np.where(dice(self.seed, item, ordinal, k, COPY) < self.copied, theirs, label).astype(np.int8)
 
     def _distorted(
-        self, tail: FloatArray, item: NDArray[np.generic], ordinal: ArrayLike, k: ArrayLike, truth: ArrayLike
+        self, tail: FloatArray, item: IntArray, ordinal: IntArray, k: IntArray, truth: IntArray
     ) -> FloatArray:
         """P(answer >= l | truth) once the accuracy has moved; wrong answers keep their proportions."""
         right = self.confusion[k, truth, truth]
@@ -99,8 +99,8 @@ class World:
             moved = np.where(inside, betaincinv(self.hard * c, self.hard * (1 - c), quantile), right)
         if self.drift:
             chance = 1 / self.labels
-            moved = chance + (moved - chance) * (1 - self.drift) ** np.asarray(ordinal)
-        says_right = np.arange(1, self.labels) <= np.asarray(truth)[..., None]
+            moved = chance + (moved - chance) * (1 - self.drift) ** ordinal
+        says_right = np.arange(1, self.labels) <= truth[..., None]
         others = tail - np.where(says_right, right[..., None], 0.0)
         scale = np.divide(1 - moved, 1 - right, out=np.zeros_like(moved), where=right < 1)
         spread: FloatArray = others * scale[..., None] + np.where(says_right, moved[..., None], 0.0)
@@ -114,7 +114,7 @@ def dice(seed: int, item: ArrayLike, ordinal: ArrayLike, worker_class: ArrayLike
 
 
 def _tail(chance: FloatArray) -> FloatArray:
-    """P(answer >= l) for l = 1 … K-1, over the answers' axis (the last but one of matrices, the only one of a prior)."""
+    """P(answer >= l) for l = 1 … K-1, along the answers' axis: the last but one of matrices, a prior's only one."""
     axis = max(chance.ndim - 2, 0)
     return np.flip(np.cumsum(np.flip(chance, axis), axis), axis).take(np.arange(1, chance.shape[axis]), axis)
 

@@ -15,6 +15,7 @@ from quorate.core import hashing
 from quorate.core.worlds import FAULTS, World, dice, symmetric_errors
 from quorate.errors import PlatformError, SpecError
 from quorate.model import Answer, Ask, Receipt
+from quorate.ports import Platform
 
 _LOSS, _ABSTAIN, _REFUSE, _TWICE, _DELAY, _CHARGE = range(FAULTS, FAULTS + 6)
 
@@ -173,7 +174,9 @@ def _check(accuracy: Mapping[str, Sequence[float]], prior: Sequence[float], labe
 _OPTIONS: Final = {"accuracy", "prior", *Faults.__dataclass_fields__, "hard", "copied", "source", "drift", "seed"}
 
 
-def build(classes: Mapping[str, Mapping[str, Any]], *, seed: int, labels: Sequence[str], folder: Path) -> Simulator:
+def build(
+    classes: Mapping[str, Mapping[str, Any]], *, seed: int, labels: Sequence[str], folder: Path
+) -> Mapping[str, Platform]:
     """One simulator for all classes whose ``[class.platform]`` table says ``kind = "simulator"``.
 
     Each class gives its ``accuracy``; what concerns the whole world (prior, hard, copied, source, drift, seed and the
@@ -185,7 +188,9 @@ def build(classes: Mapping[str, Mapping[str, Any]], *, seed: int, labels: Sequen
         unknown = set(options) - _OPTIONS - {"kind"}
         if unknown or "accuracy" not in options:
             what = f"does not know {sorted(unknown)}" if unknown else "needs 'accuracy'"
-            raise SpecError(f"The simulator of class {name!r} {what}.", hint=f"It takes {', '.join(sorted(_OPTIONS))}.")
+            raise SpecError(
+                f"The simulator of class {name!r} {what}.", hint=f"It takes {', '.join(sorted(_OPTIONS))}."
+            )
         given = options["accuracy"]
         accuracy[name] = [given] * len(labels) if isinstance(given, int | float) else list(given)
         for key, value in options.items():
@@ -197,7 +202,8 @@ def build(classes: Mapping[str, Mapping[str, Any]], *, seed: int, labels: Sequen
     faults = {key: shared.pop(key) for key in list(shared) if key in Faults.__dataclass_fields__}
     if "charge" in faults:
         faults["charge"] = tuple(faults["charge"])
-    return Simulator.of(
+    simulator = Simulator.of(
         accuracy, labels=labels, seed=shared.pop("seed", seed), faults=Faults(**faults),
         prior=shared.pop("prior", [1 / len(labels)] * len(labels)), **shared,
     )  # fmt: skip
+    return dict.fromkeys(classes, simulator)
