@@ -19,6 +19,7 @@ class StoppingRule(Protocol):
     """Counts of one class's answers in; −1 = keep asking, or the label, out.  A value: comparable, printable."""
 
     def verdict(self, zeros: ArrayLike, ones: ArrayLike) -> NDArray[np.int8]: ...
+    def __hash__(self) -> int: ...  # rules are compiled once and kept
 
 
 @runtime_checkable
