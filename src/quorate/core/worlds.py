@@ -65,6 +65,11 @@ class World:
     def labels(self) -> int:
         return int(self.confusion.shape[1])
 
+    def dice(self, item: ArrayLike, ordinal: ArrayLike, worker_class: ArrayLike, stream: int = ANSWER) -> FloatArray:
+        """The uniforms that decide these answers, or what becomes of them."""
+        turn = np.asarray(ordinal, np.int64) * len(self.confusion) + np.asarray(worker_class, np.int64)
+        return uniform(mix(self.seed, stream, item), turn)
+
     def truth(self, item: ArrayLike) -> NDArray[np.int8]:
         """The true label of each item."""
         return _at_least(uniform(self.seed, TRUTH, item), _tail(self.prior))
@@ -78,13 +83,13 @@ class World:
         tail = _tail(self.confusion)[k, :, truth]
         if self.hard is not None or self.drift:
             tail = self._distorted(tail, item, ordinal, k, truth)
-        label = _at_least(dice(self.seed, item, ordinal, k), tail)
+        label = _at_least(self.dice(item, ordinal, k), tail)
         if not self.copied:
             return label
         right = uniform(self.seed, SOURCE, item) < self.source
         step = 1 + (mix(self.seed, SOURCE, item) % np.uint64(self.labels - 1)).astype(np.int64)
         theirs = np.where(right, truth, (truth + step) % self.labels)
-        return np.where(dice(self.seed, item, ordinal, k, COPY) < self.copied, theirs, label).astype(np.int8)
+        return np.where(self.dice(item, ordinal, k, COPY) < self.copied, theirs, label).astype(np.int8)
 
     def _distorted(
         self, tail: FloatArray, item: IntArray, ordinal: IntArray, k: IntArray, truth: IntArray
@@ -105,12 +110,6 @@ class World:
         scale = np.divide(1 - moved, 1 - right, out=np.zeros_like(moved), where=right < 1)
         spread: FloatArray = others * scale[..., None] + np.where(says_right, moved[..., None], 0.0)
         return spread
-
-
-def dice(seed: int, item: ArrayLike, ordinal: ArrayLike, worker_class: ArrayLike, stream: int = ANSWER) -> FloatArray:
-    """The uniform that decides one answer; ``worker_class`` must be below 2^16."""
-    turn = np.asarray(ordinal, np.int64) * 2**16 + np.asarray(worker_class, np.int64)
-    return uniform(mix(seed, stream, item), turn)
 
 
 def _tail(chance: FloatArray) -> FloatArray:

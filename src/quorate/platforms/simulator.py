@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from quorate.core import hashing
-from quorate.core.worlds import FAULTS, World, dice, symmetric_errors
+from quorate.core.worlds import FAULTS, World, symmetric_errors
 from quorate.errors import PlatformError, SpecError
 from quorate.model import Answer, Ask, Receipt
 from quorate.ports import Platform
@@ -118,11 +118,11 @@ class Simulator:
         k = np.array([self._index(one.data["class"]) for one in receipts], np.int64)
         asked = np.array([one.data["price"] for one in receipts], np.int64)
         low, high = self.faults.charge
-        price = np.rint(asked * (low + (high - low) * dice(self.world.seed, item, ordinal, k, _CHARGE)))
+        price = np.rint(asked * (low + (high - low) * self.world.dice(item, ordinal, k, _CHARGE)))
         label = self.world.answers(item, ordinal, k)
 
         def rolls(stream: int, share: float) -> list[bool]:
-            return list(dice(self.world.seed, item, ordinal, k, stream) < share)
+            return list(self.world.dice(item, ordinal, k, stream) < share)
 
         lost, refused = rolls(_LOSS, self.faults.losses), rolls(_REFUSE, self.faults.refusals)
         silent, twice = rolls(_ABSTAIN, self.faults.abstentions), rolls(_TWICE, self.faults.duplicates)
@@ -148,7 +148,7 @@ class Simulator:
         if not self.faults.latency:
             return 0.0
         item = np.uint64(_hash(ask.item))
-        u = dice(self.world.seed, item, ask.ordinal, self._index(ask.worker_class), _DELAY)
+        u = self.world.dice(item, ask.ordinal, self._index(ask.worker_class), _DELAY)
         return -self.faults.latency * float(np.log1p(-u))
 
 

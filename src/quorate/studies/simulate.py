@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.campaign.decider import Decider
-from quorate.core.hashing import mix, uniform
-from quorate.model import FloatArray, IntArray, Task
+from quorate.core.hashing import uniform
+from quorate.core.worlds import PLAN, World, symmetric_errors
+from quorate.model import FloatArray, Task
 from quorate.ports import Policy
 from quorate.studies.instances import Instance
-
-_TRUTH, _PLAN, _ANSWER = 1, 2, 3  # separate streams of dice
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,54 +41,34 @@ def task_of(instance: Instance, items: int, seed: int, *, alpha: float | None = 
         price=instance.price,
         answers_per_item=instance.caps,
         alpha=instance.alpha if alpha is None else alpha,
-        uniform=uniform(seed, _PLAN, np.arange(items)),
+        uniform=uniform(seed, PLAN, np.arange(items)),
         seed=seed,
         **changes,
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Crowd:
-    """Simulated workers: each answer is a hash of (seed, item, class, ordinal), whoever asks and whenever.
+def world_of(instance: Instance, seed: int) -> World:
+    """The simulated workers of an instance: each answer is a hash of (seed, item, class, ordinal).
 
     >>> from quorate.studies.instances import BUILT_IN
-    >>> crowd = Crowd.of(BUILT_IN["p1-asym"], items=4, seed=7)
-    >>> item, first, k = np.arange(4), np.zeros(4, int), np.full(4, 2)
-    >>> bool((crowd.answer(item, first, k) == crowd.answer(item, first, k)).all())
+    >>> world = world_of(BUILT_IN["p1-asym"], seed=7)
+    >>> bool((world.answers([0, 1], 0, 2) == world.answers([0, 1], 0, 2)).all())
     True
     """
-
-    truth: NDArray[np.int8]  # (N,)
-    said: NDArray[np.uint64]  # (M, 2) the chance that class k says 1 of an item of true label i, times 2^64
-    dice: NDArray[np.uint64]  # (N,) each item's own
-
-    @classmethod
-    def of(cls, instance: Instance, items: int, seed: int) -> Crowd:
-        """The workers of an instance, facing ``items`` items drawn from its prior."""
-        item = np.arange(items)
-        chance = np.stack([1 - instance.accuracy[:, 0], instance.accuracy[:, 1]], axis=1)
-        whole = np.minimum(np.ldexp(chance, 64), np.nextafter(2.0**64, 0))
-        return cls(
-            truth=(uniform(seed, _TRUTH, item) < instance.prior).astype(np.int8),
-            said=whole.astype(np.uint64),
-            dice=mix(seed, _ANSWER, item),
-        )
-
-    def answer(self, item: IntArray, ordinal: IntArray, k: IntArray) -> NDArray[np.int8]:
-        """Class k's answer to the ordinal-th question about an item."""
-        turn = np.asarray(ordinal, np.int64) * len(self.said) + k
-        return (mix(self.dice[item], turn) < self.said[k, self.truth[item]]).astype(np.int8)
+    prior = np.array([1 - instance.prior, instance.prior])
+    return World(symmetric_errors(instance.accuracy), prior, seed)
 
 
 def run_one(instance: Instance, policy: Policy, task: Task, *, parallel: int = 1) -> Outcome:
     """One campaign from the first ask to the last verdict."""
-    crowd = Crowd.of(instance, task.items, task.seed)
+    world = world_of(instance, task.seed)
+    truth = world.truth(np.arange(task.items))
     decider = Decider(policy, task, parallel=parallel)
     stage_cost: dict[str, float] = {}
     while not decider.done:
         name = decider.stage.name
         asks = decider.wants()
-        labels = crowd.answer(asks.item, asks.ordinal, asks.worker_class)
+        labels = world.answers(asks.item, asks.ordinal, asks.worker_class, truth[asks.item])
         stage_cost[name] = stage_cost.get(name, 0.0) + float(instance.price[asks.worker_class].sum())
         decider.tell(asks.item, asks.ordinal, asks.worker_class, labels)
-    return Outcome(decider, crowd.truth, decider.used @ instance.price, stage_cost)
+    return Outcome(decider, truth, decider.used @ instance.price, stage_cost)
