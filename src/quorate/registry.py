@@ -2,7 +2,8 @@
 
 A line here is all that a new rule, policy, store or platform needs to appear in ``--help``, in the docs table and in
 its contract tests.  A third-party package does the same through an entry point of the group ``quorate.policies``
-(``quorate.platforms``, …).  Values are ``"module:attribute"``, imported when first asked for.
+(``quorate.platforms``, …).  Values are ``"module:attribute"``, imported when first asked for; where the attribute is
+a mapping, the name is its key.
 """
 
 from __future__ import annotations
@@ -14,7 +15,17 @@ from typing import Any, Final
 
 from quorate.errors import SpecError
 
+_PAPER: Final = "quorate.core.policies.explore_exploit:PAPER"
+_WITH_MIXTURE: Final = "quorate.core.policies.explore_exploit:WITH_MIXTURE"
+
 POLICIES: Final = {
+    "asym-imcw+mixture": _WITH_MIXTURE,
+    "sym-imcw+mixture": _WITH_MIXTURE,
+    "asym-imcw": _PAPER,
+    "sym-imcw": _PAPER,
+    "cbs": _PAPER,
+    "abi": _PAPER,
+    "mle": _PAPER,
     "votes-3": "quorate.core.policies.votes:votes_3",
     "votes-5": "quorate.core.policies.votes:votes_5",
 }
@@ -25,6 +36,7 @@ PLATFORMS: Final = {  # kind -> build(classes, seed=, labels=, folder=): a platf
     "callable": "quorate.platforms.callable:build",
 }
 
+_ONE: Final = {"policies": "policy", "platforms": "platform"}
 ALL: Final[Mapping[str, Mapping[str, str]]] = {"policies": POLICIES, "platforms": PLATFORMS}
 
 
@@ -45,8 +57,9 @@ def lookup(kind: str, name: str) -> Any:
     """
     if name in ALL[kind]:
         module, attribute = ALL[kind][name].split(":")
-        return getattr(import_module(module), attribute)
+        found = getattr(import_module(module), attribute)
+        return found[name] if isinstance(found, Mapping) else found
     for one in entry_points(group=f"quorate.{kind}"):
         if one.name == name:
             return one.load()
-    raise SpecError(f"There is no {kind[:-1]} called {name!r}.", hint=f"Choose one of: {', '.join(names(kind))}.")
+    raise SpecError(f"There is no {_ONE[kind]} called {name!r}.", hint=f"Choose one of: {', '.join(names(kind))}.")

@@ -6,26 +6,61 @@ over campaign means.  Campaign r of a study has the seed ``seed + r``, so any on
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
-from typing import Any, Final
+from typing import Any, Final, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from quorate.errors import SpecError
 from quorate.model import NO_CAP
-from quorate.ports import Policy
-from quorate.registry import lookup
 from quorate.studies.instances import Instance
+from quorate.studies.policies import policy_named
+from quorate.studies.rules import RULE_OF, checked_level
 from quorate.studies.simulate import Outcome, run_one, task_of
 
+T = TypeVar("T")
 EXCEED_LEVEL: Final = 0.025  # of the one-sided binomial test, for each true label
-PAPER: Final = ("sym-imcw", "asym-imcw", "cbs", "abi", "mle")
 UNCAPPED: Final = NO_CAP - 1  # the paper's rules know no cap on the answers of an item
+
+
+class Workers:
+    """Processes that run campaigns, kept from study to study; with ``jobs=1`` this process does it all.
+
+    >>> with Workers(jobs=1) as workers:
+    ...     list(workers.map(abs, range(-2, 1)))
+    [2, 1, 0]
+    """
+
+    def __init__(self, jobs: int | None = None) -> None:
+        jobs = available_cores() if jobs is None else jobs
+        if jobs < 1:
+            raise SpecError(f"jobs is {jobs}.", hint="It must be a whole number of 1 or more.")
+        self.jobs = jobs
+        self._pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) if jobs > 1 else None
+
+    def map(self, one: Callable[[int], T], seeds: range) -> Iterator[T]:
+        """``one`` of each seed, in order."""
+        if self._pool is None:
+            return map(one, seeds)
+        return self._pool.map(one, seeds, chunksize=max(1, len(seeds) // (8 * self.jobs)))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+
+def available_cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +117,10 @@ def simulate(
     seed: int,
     alpha: float | None = None,
     item_cap: int | None = None,
-    jobs: int = 1,
+    workers: Workers | None = None,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Study:
-    """Run ``campaigns`` whole campaigns of a registered policy; ``progress`` hears how many are done.
+    """Run ``campaigns`` whole campaigns of a policy; ``progress`` hears how many are done.
 
     >>> from quorate.studies.instances import BUILT_IN
     >>> study = simulate(BUILT_IN["p1-sym"], "votes-3", items=100, campaigns=2, seed=1)
@@ -95,19 +130,16 @@ def simulate(
     for name, value, least in (
         ("items", items, 1),
         ("campaigns", campaigns, 1),
-        ("jobs", jobs, 1),
         ("seed", seed, 0),
     ):
         if value < least:
             raise SpecError(f"{name} is {value}.", hint=f"It must be a whole number of {least} or more.")
-    level = instance.alpha if alpha is None else alpha
-    if not 0 < level < 0.5:
-        raise SpecError(f"alpha is {level}.", hint="It must lie between 0 and 0.5, both ends excluded.")
-    lookup("policies", policy)  # an unknown name is told here, not by a worker
-    cap = item_cap if item_cap is not None else UNCAPPED if policy in PAPER else None
+    level = checked_level(instance, alpha)
+    policy_named(policy)  # an unknown name is told here, not by a worker
+    cap = item_cap if item_cap is not None else UNCAPPED if policy in RULE_OF else None
     one = partial(run_campaign, instance, policy, items, level, cap)
     rows = []
-    for row in _map(one, range(seed, seed + campaigns), jobs):
+    for row in (workers or Workers(1)).map(one, range(seed, seed + campaigns)):
         rows.append(row)
         progress(len(rows))
     return Study(instance, policy, items, level, seed, tuple(rows))
@@ -117,7 +149,7 @@ def run_campaign(
     instance: Instance, policy: str, items: int, alpha: float, item_cap: int | None, seed: int
 ) -> Campaign:
     """One campaign of a registered policy, boiled down."""
-    chosen: Policy = lookup("policies", policy)
+    chosen = policy_named(policy)
     changes = {} if item_cap is None else {"item_cap": item_cap}
     return boil_down(run_one(instance, chosen, task_of(instance, items, seed, alpha=alpha, **changes)))
 
@@ -156,11 +188,3 @@ def exceeds(wrong: ArrayLike, decided: ArrayLike, alpha: float) -> np.ndarray[An
 def _by_label(among: np.ndarray[Any, np.dtype[np.bool_]], truth: np.ndarray[Any, Any]) -> tuple[int, int]:
     ones = int(np.count_nonzero(among & (truth == 1)))
     return int(np.count_nonzero(among)) - ones, ones
-
-
-def _map(one: Callable[[int], Campaign], seeds: range, jobs: int) -> Iterator[Campaign]:
-    if jobs == 1 or len(seeds) == 1:
-        yield from map(one, seeds)
-        return
-    with ProcessPoolExecutor(min(jobs, len(seeds)), mp_context=get_context("spawn")) as pool:
-        yield from pool.map(one, seeds, chunksize=max(1, len(seeds) // (8 * jobs)))

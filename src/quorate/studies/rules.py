@@ -13,6 +13,7 @@ from quorate.core.stopping.bias import BiasIdentification
 from quorate.core.stopping.direction import DirectionTest
 from quorate.core.stopping.fixed import FixedMLE
 from quorate.core.stopping.hoeffding import HoeffdingTest
+from quorate.core.stopping.mixture import MixtureRule
 from quorate.errors import SpecError
 from quorate.model import FloatArray
 from quorate.ports import StoppingRule
@@ -22,17 +23,23 @@ Rule = Callable[[float, float, float], StoppingRule]  # (alpha, c(0), c(1)) -> t
 
 RULES: Final[Mapping[str, Rule]] = {
     "direction-test": lambda alpha, c0, c1: DirectionTest(alpha),
+    "mixture": lambda alpha, c0, c1: MixtureRule(alpha),
     "cbs": lambda alpha, c0, c1: HoeffdingTest(alpha),
     "bias-identification": BiasIdentification,
     "mle": FixedMLE,
 }
-# The rule that each of the paper's policies stops with.
+# The rule that each policy stops with, where it is one rule on one class.
 RULE_OF: Final[Mapping[str, str]] = {
     "sym-imcw": "direction-test",
     "asym-imcw": "direction-test",
+    "sym-imcw+mixture": "mixture",
+    "asym-imcw+mixture": "mixture",
     "cbs": "cbs",
+    "sym-cbs": "cbs",
     "abi": "bias-identification",
+    "sym-abi": "bias-identification",
     "mle": "mle",
+    "sym-mle": "mle",
 }
 
 
@@ -41,6 +48,14 @@ def rule_named(name: str) -> Rule:
     if name not in RULES:
         raise SpecError(f"There is no rule called {name!r}.", hint=f"Choose one of: {', '.join(RULES)}.")
     return RULES[name]
+
+
+def checked_level(instance: Instance, alpha: float | None) -> float:
+    """The error to promise: as asked, else the instance's own."""
+    level = instance.alpha if alpha is None else alpha
+    if not 0 < level < 0.5:
+        raise SpecError(f"alpha is {level}.", hint="It must lie between 0 and 0.5, both ends excluded.")
+    return level
 
 
 def exact(instance: Instance, rule: str, alpha: float) -> tuple[Performance, ...]:
@@ -55,7 +70,7 @@ def exact(instance: Instance, rule: str, alpha: float) -> tuple[Performance, ...
 
 
 def exact_cost(instance: Instance, policy: str, alpha: float) -> FloatArray | None:
-    """What an item would cost with each class under the rule of a paper's policy; None for other policies."""
+    """What an item would cost with each class under the rule of a policy; None where that is not one rule."""
     if policy not in RULE_OF:
         return None
     answers = [one.mean_answers(instance.prior) for one in exact(instance, RULE_OF[policy], alpha)]

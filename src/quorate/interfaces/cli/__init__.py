@@ -1,8 +1,8 @@
 """``quorate …``: each command module registers itself on the one app; heavy imports wait inside the commands."""
 
-from quorate.interfaces.cli import policies
+from quorate.interfaces.cli import bounds, policies, simulate
 from quorate.interfaces.cli._app import main
 
-COMMANDS = (policies,)
+COMMANDS = (policies, simulate, bounds)
 
 __all__ = ["COMMANDS", "main"]

@@ -1,0 +1,111 @@
+"""Figures for a paper's column: legible in grey, error bars on every point, PNG and SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from quorate.errors import MissingExtra
+from quorate.studies.figures import Figure, Series
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Records = Mapping[Series, Sequence[Mapping[str, Any]]]  # a record a point, by N
+
+_WIDTH: Final = 3.5  # inches: one column
+_PANEL: Final = 2.0
+_INTERVAL: Final = 1.96  # bars are 95 % intervals
+# Told apart by marker and line first, so that a grey print loses nothing.
+_MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
+_LINES: Final = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
+_SHADES: Final = ("#000000", "#1f4e79", "#7a3b00", "#5f5f5f", "#2f7d32", "#a0205a", "#b07d00")
+_STYLE: Final[dict[Any, Any]] = {
+    "font.size": 8,
+    "axes.labelsize": 8,
+    "legend.fontsize": 6.5,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "lines.linewidth": 1.1,
+    "lines.markersize": 3.6,
+    "svg.hashsalt": "quorate",
+    "svg.fonttype": "none",
+}
+_VALUE: Final[Mapping[str, tuple[str, Callable[[Mapping[str, Any]], tuple[float, float]]]]] = {
+    "accuracy": ("accuracy of labels", lambda r: (1 - r["error"], r["error_se"])),
+    "cost": ("cost per item", lambda r: (r["cost_per_item"], r["cost_se"])),
+    "k_star": (r"$P(\hat{k} = k^*)$", lambda r: (r["k_star_fraction"], r["k_star_fraction_se"])),
+}
+
+
+def draw(figure: Figure, records: Records, folder: Path, *, oracle_cost: float, alpha: float) -> list[Path]:
+    """Write ``folder/name.png`` and ``.svg``."""
+    try:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure as Canvas
+    except ImportError:
+        raise MissingExtra("Drawing figures", "plots") from None
+
+    with rc_context(_STYLE):
+        canvas = Canvas(figsize=(_WIDTH, _PANEL * len(figure.panels) + 0.55), layout="constrained")
+        axes = canvas.subplots(len(figure.panels), 1, sharex=True, squeeze=False)[:, 0]
+        for panel, ax in zip(figure.panels, axes, strict=True):
+            _panel(ax, figure, panel, records)
+        if "accuracy" in figure.panels:
+            axes[0].axhline(1 - alpha, color="0.3", linewidth=0.8, linestyle=(0, (6, 3)), zorder=0)
+            axes[0].annotate(
+                rf"promised, $1-\alpha$ = {1 - alpha:g}", (0.99, 1 - alpha), xycoords=("axes fraction", "data"),
+                xytext=(0, 2), textcoords="offset points", ha="right", fontsize=6.5, color="0.3",
+            )  # fmt: skip
+        if figure.oracle:
+            _oracle(axes[figure.panels.index("cost")], oracle_cost)
+        axes[-1].set_xlabel("number of items $N$")
+        handles, labels = axes[0].get_legend_handles_labels()
+        canvas.legend(
+            handles, labels, loc="outside upper center", ncols=2 if len(labels) > 1 else 1, frameon=False,
+            columnspacing=1.2, handlelength=3.2,
+        )  # fmt: skip
+        paths = [folder / f"{figure.name}.{kind}" for kind in ("png", "svg")]
+        canvas.savefig(paths[0], dpi=300, metadata={"Software": None})
+        canvas.savefig(paths[1], metadata={"Date": None})
+    return paths
+
+
+def _panel(ax: Axes, figure: Figure, panel: str, records: Records) -> None:
+    name, value = _VALUE[panel]
+    several = len({one.instance for one in figure.series}) > 1
+    for at, series in enumerate(figure.series):
+        points = [(one["items"], *value(one)) for one in records[series]]
+        items, mean, se = np.array(points, np.float64).T
+        ax.errorbar(
+            items, mean, yerr=_INTERVAL * se, label=series.label(with_instance=several), capsize=1.5,
+            elinewidth=0.7, marker=_MARKERS[at], linestyle=_LINES[at], color=_SHADES[at],
+            markerfacecolor="white" if at % 2 else _SHADES[at], markeredgewidth=0.8,
+        )  # fmt: skip
+    ax.set_xscale("log")
+    ax.set_ylabel(name)
+    ax.grid(axis="y", color="0.9", linewidth=0.5)
+    ax.set_axisbelow(True)
+    if panel == "cost":
+        ax.set_ylim(bottom=0)
+    if panel == "k_star":
+        ax.set_ylim(0, 1.02)
+
+
+def _oracle(ax: Axes, cost: float) -> None:
+    ax.set_yscale("log")
+    ax.autoscale(axis="y")
+    ax.axhline(cost, color="0.3", linewidth=0.9, linestyle=(0, (6, 3)), zorder=0)
+    ax.annotate(
+        f"least possible (oracle), {cost:.2f}", (0.99, cost), xycoords=("axes fraction", "data"),
+        xytext=(0, 2), textcoords="offset points", ha="right", fontsize=6.5, color="0.3",
+    )  # fmt: skip
+    ticks = [5, 10, 20, 50, 100]
+    ax.set_yticks(ticks, [str(t) for t in ticks])
+    ax.yaxis.minorticks_off()

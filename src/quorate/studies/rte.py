@@ -1,0 +1,94 @@
+"""The paper's five worker classes, found again in the recorded labels of the RTE task (Snow et al. 2008).
+
+The paper prints confusion matrices to two decimals and does not say whose they are.  They are single workers: for
+each printed matrix we look for every worker whose own counts give it, cut or rounded.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from quorate.errors import FileError
+from quorate.studies.instances import PRINTED
+
+Pair = tuple[int, int]
+_PLACE: Final = Path("..") / "shared" / "data"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Worker:
+    """A worker's answers to items of true label 0 and 1: (right, asked) of each."""
+
+    name: str
+    zeros: Pair
+    ones: Pair
+
+    @property
+    def accuracy(self) -> tuple[float, float]:
+        """(c(0), c(1)) as the labels have it; nan where the worker saw no such item."""
+        return _share(self.zeros), _share(self.ones)
+
+    def prints_as(self, printed: tuple[float, float]) -> bool:
+        """Would this worker's accuracies be printed so, to two decimals, cut or rounded?
+
+        >>> Worker("w1", (178, 201), (180, 219)).prints_as((0.88, 0.82))
+        True
+        """
+        return all(
+            not math.isnan(c) and round(100 * p) in (math.floor(100 * c), round(100 * c))
+            for c, p in zip(self.accuracy, printed, strict=True)
+        )
+
+
+def data_folder(asked: Path | None = None) -> Path | None:
+    """Where the label sets are: as asked, else ``$QUORATE_DATA``, else ``../shared/data``; None if nowhere."""
+    if asked is not None:
+        if not asked.is_dir():
+            raise FileError(
+                f"There is no folder {str(asked)!r}.", hint="Give the folder that holds 'rte/labels.csv'."
+            )
+        return asked
+    folder = Path(os.environ.get("QUORATE_DATA", _PLACE))
+    return folder if folder.is_dir() else None
+
+
+def read_workers(folder: Path) -> list[Worker]:
+    """Count each worker of ``folder/rte``: ``labels.csv`` (item, worker, label) against ``truth.csv``."""
+    truth = {row["item"]: int(row["label"]) for row in _rows(folder / "rte" / "truth.csv", ("item", "label"))}
+    tally: dict[str, list[list[int]]] = {}
+    for row in _rows(folder / "rte" / "labels.csv", ("item", "worker", "label")):
+        label = truth[row["item"]]
+        of_label = tally.setdefault(row["worker"], [[0, 0], [0, 0]])[label]
+        of_label[0] += int(row["label"]) == label
+        of_label[1] += 1
+    return [Worker(name, (zero[0], zero[1]), (one[0], one[1])) for name, (zero, one) in tally.items()]
+
+
+def find(workers: list[Worker]) -> list[list[Worker]]:
+    """For each printed matrix the workers who fit it, those with most answers first."""
+    return [
+        sorted((w for w in workers if w.prints_as(printed)), key=lambda w: (-w.zeros[1] - w.ones[1], w.name))
+        for printed in [(float(c0), float(c1)) for c0, c1 in PRINTED]
+    ]
+
+
+def _rows(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
+    if not path.is_file():
+        raise FileError(f"There is no file {str(path)!r}.", hint="Give the folder that holds 'rte/labels.csv'.")
+    with path.open(encoding="utf-8", newline="") as lines:
+        reader = csv.DictReader(lines)
+        missing = set(columns) - set(reader.fieldnames or ())
+        if missing:
+            raise FileError(
+                f"{path} has no column {', '.join(sorted(missing))}.", hint=f"Its columns are {', '.join(columns)}."
+            )
+        return list(reader)
+
+
+def _share(pair: Pair) -> float:
+    return pair[0] / pair[1] if pair[1] else math.nan
