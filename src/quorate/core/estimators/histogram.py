@@ -38,14 +38,14 @@ def compress(counts: IntArray, weight: IntArray | None = None) -> Rows:
     """
     counts = np.asarray(counts)
     n = len(counts)
-    inverse, size = _rank(counts.reshape(n, -1) if n else np.zeros((0, 1), np.int64))
+    inverse, size = rank(counts.reshape(n, -1) if n else np.zeros((0, 1), np.int64))
     first = np.zeros(size, np.int64)
     first[inverse] = np.arange(n)
     many = np.bincount(inverse, minlength=size) if weight is None else _sum_by(inverse, np.asarray(weight), size)
     return Rows(counts[first].astype(np.int64), many.astype(np.int64), inverse)
 
 
-def _rank(columns: IntArray) -> tuple[NDArray[np.int64], int]:
+def rank(columns: IntArray) -> tuple[NDArray[np.int64], int]:
     """The lexicographic rank of each row among the different rows, and how many of these there are.
 
     Rows are read as numbers in mixed radix, one digit a column; whenever the next digit would not fit, the numbers
