@@ -13,6 +13,7 @@ from quorate.core.information import (
     lower_bound_known,
     unit_cost,
 )
+from quorate.core.theorems import asymmetric_theorem, items_for_width, symmetric_theorem
 from quorate.studies.instances import Instance
 from quorate.studies.limit import limit
 from quorate.studies.rules import checked_level
@@ -56,4 +57,12 @@ def benchmarks(instance: Instance, alpha: float | None = None) -> dict[str, Any]
         "worst_case_cost": float(s[best]) * log_confidence(level),
         "oracle_cost": plan.cost,
         "oracle_lower_bound": plan.lower_bound,
+        "theorems": [
+            {"theorem": one.theorem, "part": one.part, "log10": one.log10, "reason": one.reason}
+            for one in (
+                *symmetric_theorem(c, price),
+                *asymmetric_theorem(c, price, prior),
+                *(items_for_width(c, prior) if len(c) > 1 else ()),
+            )
+        ],
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated
 
 import typer
@@ -47,6 +48,11 @@ def bounds(instance: Instance, alpha: Alpha = None, json: Json = False) -> None:
         ("least cost per item of any policy (oracle, matrices known)", found["oracle_cost"]),
     ]
     print_table(["all classes together, per item", "cost"], totals)
+    print_table(
+        ["", "part", "items", "because"],
+        [(one["theorem"], one["part"], _power_of_ten(one["log10"]), one["reason"]) for one in found["theorems"]],
+        title="Items from which on the theorems speak, gamma = gamma_a = gamma_b = 1/4; estimates within 0.1",
+    )
 
 
 @app.command()
@@ -141,3 +147,9 @@ def oracle(
         ("weights of the mixed policies", ", ".join(number(w, 3) for w in plan.weight)),
     ]
     print_table(["per item", "value"], rows, title=f"{world.name}, alpha {level}, {found['promise']}")
+
+
+def _power_of_ten(log10: float | None) -> str:
+    if log10 is None:
+        return "–"
+    return f"10^{log10:.1f}" if math.isfinite(log10) else number(log10)
