@@ -1,0 +1,187 @@
+"""Tables out: CSV, JSON Lines or Parquet, complete under their final name or not there at all."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
+
+from quorate.errors import FileError, MissingExtra
+from quorate.files.sidecar import KIND, defused, sidecar_path
+from quorate.files.sources import format_of, rows_of
+
+_BATCH: Final = 10_000  # rows of Parquet at a time
+Kind = Literal["text", "integer", "number", "boolean", "json"]
+
+
+class Column(NamedTuple):
+    """A column of an export and what its cells are; any cell may be None."""
+
+    name: str
+    kind: Kind
+
+
+def write_table(
+    path: str | Path, columns: Sequence[Column], rows: Iterable[Mapping[str, Any]], *, overwrite: bool = False
+) -> int:
+    """Write rows and return their number; the format follows the name: .csv, .jsonl or .parquet.
+
+    ``read_table`` gives back exactly what was written, from any of the three.
+    """
+    path = Path(path)
+    kind = format_of(path)
+    if path.suffix == ".gz":
+        raise FileError(f"{path.name}: exports are not compressed.", hint="Leave .gz out, or write .parquet.")
+    if not path.parent.is_dir():
+        raise FileError(f"There is no folder {path.parent}.", hint="Make it first.")
+    if path.exists() and not overwrite:
+        raise FileError(f"{path} exists already.", hint="Name another file, or say to overwrite it (--force).")
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        raise FileError(f"{path} is not a plain file.", hint="Name another file.")
+    with _complete_or_absent(path) as temporary:
+        write = {"csv": _write_csv, "jsonl": _write_jsonl, "parquet": _write_parquet}[kind]
+        count = write(temporary, columns, rows)
+        if kind == "csv":
+            _write_sidecar(path, temporary, columns, count)
+    return count
+
+
+def read_table(path: str | Path) -> list[dict[str, Any]]:
+    """The rows of an export."""
+    return [row for _, row in rows_of(Path(path))]
+
+
+@contextmanager
+def _complete_or_absent(path: Path) -> Iterator[Path]:
+    """A temporary file beside ``path`` that becomes it once it is complete and on disk."""
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    except OSError as error:
+        raise FileError(
+            f"{path} cannot be written: {error.strerror}.", hint="Check the folder's permissions."
+        ) from None
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        os.chmod(temporary, 0o666 & ~_umask())
+        _to_disk(temporary)
+        os.replace(temporary, path)
+        _to_disk(path.parent)
+    except OSError as error:
+        raise FileError(
+            f"{path} could not be written: {error.strerror or error}.",
+            hint="Nothing was left behind; make room and try again.",
+        ) from None
+    finally:
+        with suppress(FileNotFoundError):
+            temporary.unlink()
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
+def _to_disk(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _write_csv(path: Path, columns: Sequence[Column], rows: Iterable[Mapping[str, Any]]) -> int:
+    count = 0
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
+        writer.writerow([defused(one.name) for one in columns])
+        for count, row in enumerate(rows, 1):
+            writer.writerow([_cell(row.get(one.name), one.kind) for one in columns])
+    return count
+
+
+def _cell(value: Any, kind: Kind) -> Any:
+    if value is None:
+        return ""
+    if kind == "text":
+        return defused(value)
+    if kind == "boolean":
+        return "true" if value else "false"
+    if kind == "json":
+        return defused(_json(value))
+    return repr(value) if kind == "number" else value
+
+
+def _write_sidecar(path: Path, data: Path, columns: Sequence[Column], rows: int) -> None:
+    """Before the data gets its name: a CSV without its sidecar would be read wrongly, the other way round is harmless."""
+    with data.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    meta = {
+        "kind": KIND,
+        "rows": rows,
+        "sha256": digest,
+        "columns": {defused(one.name): one.kind for one in columns},
+        "note": "Text cells that begin with an apostrophe had one put in front, so that no spreadsheet runs them as a "
+        "formula; take one apostrophe away to get the text. An empty cell is a missing value.",
+    }
+    with _complete_or_absent(sidecar_path(path)) as temporary:
+        temporary.write_text(json.dumps(meta, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _write_jsonl(path: Path, columns: Sequence[Column], rows: Iterable[Mapping[str, Any]]) -> int:
+    count = 0
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for count, row in enumerate(rows, 1):
+            file.write(_json({one.name: row.get(one.name) for one in columns}) + "\n")
+    return count
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _write_parquet(path: Path, columns: Sequence[Column], rows: Iterable[Mapping[str, Any]]) -> int:
+    try:
+        import pyarrow as pa
+        from pyarrow.parquet import ParquetWriter
+    except ImportError:
+        raise MissingExtra("Writing Parquet", "frames") from None
+    types = {
+        "text": pa.string(), "integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_(), "json": pa.string(),
+    }  # fmt: skip
+    nested = {one.name for one in columns if one.kind == "json"}
+    schema = pa.schema([(one.name, types[one.kind]) for one in columns])
+    count = 0
+    with ParquetWriter(path, schema, compression="zstd") as writer:
+        for batch in _batched(rows):
+            count += len(batch)
+            cells = {
+                one.name: [
+                    _json(row[one.name])
+                    if one.name in nested and row.get(one.name) is not None
+                    else row.get(one.name)
+                    for row in batch
+                ]
+                for one in columns
+            }
+            writer.write_table(pa.table(cells, schema=schema))
+    return count
+
+
+def _batched(rows: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    batch: list[Mapping[str, Any]] = []
+    for row in rows:
+        batch.append(row)
+        if len(batch) == _BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
