@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import json
 import sys
+from typing import Final
 
 from quorate.errors import FileError, MissingExtra, QuorateError
 from quorate.files import limits
 from quorate.files.values import payload_of
 
-BATCH = 1000  # rows at a time
+BATCH: Final = 1000  # rows at a time
+COMPLETE: Final = "Is the file complete?"
+NESTED: Final = {b"quorate": b"json"}  # marks our own columns that hold JSON
 
 
 def main(path: str) -> int:
@@ -25,9 +28,7 @@ def main(path: str) -> int:
         sys.stderr.write(json.dumps([error.message, error.hint]))
         return error.exit_code
     except MemoryError:
-        sys.stderr.write(
-            json.dumps([f"needs more than {limits.PARQUET_MEMORY >> 30} GiB to read.", "Write smaller row groups."])
-        )
+        sys.stderr.write(json.dumps(["needs more memory than is allowed.", "Write smaller row groups."]))
         return 1
     return 0
 
@@ -43,14 +44,15 @@ def _write(path: str) -> None:
         file = ParquetFile(path)
         names = file.schema_arrow.names
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise FileError(
-            f"not a Parquet file that can be read: {_first_line(error)}", hint="Is it complete?"
-        ) from None
+        raise FileError(f"not readable as Parquet: {_first_line(error)}", hint=COMPLETE) from None
     if len(names) > limits.COLUMNS or len(set(names)) != len(names):
         raise FileError(
             f"{len(names)} columns, {len(set(names))} different names.",
             hint=f"At most {limits.COLUMNS} columns, each with its own name.",
         )
+    nested = [
+        field.name for field in file.schema_arrow if field.metadata and NESTED.items() <= field.metadata.items()
+    ]
     row = 0
     batches = file.iter_batches(batch_size=BATCH)
     while True:
@@ -58,11 +60,12 @@ def _write(path: str) -> None:
             batch = next(batches, None)
             values = [] if batch is None else batch.to_pylist()
         except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-            raise FileError(f"after row {row}: {_first_line(error)}", hint="Is the file complete?") from None
+            raise FileError(f"after row {row}: {_first_line(error)}", hint=COMPLETE) from None
         if batch is None:
             return
         for one in values:
             row += 1
+            one.update({name: json.loads(one[name]) for name in nested if one[name] is not None})
             sys.stdout.write(json.dumps(payload_of(one, f"row {row}"), ensure_ascii=False) + "\n")
 
 

@@ -31,9 +31,7 @@ def parquet_rows(path: Path) -> Iterator[Row]:
                     row += 1
                     place = f"{path.name}, row {row}"
                     if len(line) > 4 * limits.ROW:
-                        raise FileError(
-                            f"{place}: more than {limits.ROW:,} characters.", hint="Give links to documents."
-                        )
+                        raise FileError(f"{place}: more than {limits.ROW:,} characters.", hint="Give links.")
                     if line.endswith(b"\n"):
                         yield place, json_object(line.decode(), place)
                 child.wait()

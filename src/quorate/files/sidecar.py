@@ -16,6 +16,7 @@ from quorate.errors import FileError
 from quorate.files.values import shown
 
 KIND: Final = "quorate-csv-1"
+KINDS: Final = ("text", "integer", "number", "boolean", "json")
 _RISKY: Final = "=+-@＝＋－＠\t\r\n|%"
 _PASSED_OVER: Final = " \ufeff\u200b\u00a0\"'`\u3000\x0b\x0c"
 
@@ -50,9 +51,9 @@ def sidecar(path: Path) -> dict[str, Any] | None:
         return None
     try:
         meta = json.loads(beside.read_text("utf-8"))
-        if meta["kind"] != KIND or not isinstance(meta["columns"], dict):
+        if meta["kind"] != KIND or set(meta["columns"].values()) - set(KINDS):
             raise ValueError("of another kind")
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise FileError(
             f"{beside.name} is not the sidecar of an export: {type(error).__name__}.",
             hint=f"Take it away to read {path.name} as any other CSV file.",
@@ -62,8 +63,10 @@ def sidecar(path: Path) -> dict[str, Any] | None:
 
 def restored(row: Mapping[str, str], meta: Mapping[str, Any], place: str) -> dict[str, Any]:
     """A row of an export as it was before it became CSV."""
+    kinds = meta["columns"]
     return {
-        name: _typed(cell, meta["columns"].get(name, "text"), f"{place}, column {name}") for name, cell in row.items()
+        name.removeprefix("'"): _typed(cell, kinds.get(name, "text"), f"{place}, column {name}")
+        for name, cell in row.items()
     }
 
 

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 from quorate.errors import FileError, MissingExtra
+from quorate.files.parquet_child import NESTED
 from quorate.files.sidecar import KIND, defused, sidecar_path
 from quorate.files.sources import format_of, rows_of
+from quorate.files.values import plain
 
 _BATCH: Final = 10_000  # rows of Parquet at a time
 Kind = Literal["text", "integer", "number", "boolean", "json"]
@@ -46,7 +48,7 @@ def write_table(
         raise FileError(f"{path} is not a plain file.", hint="Name another file.")
     with _complete_or_absent(path) as temporary:
         write = {"csv": _write_csv, "jsonl": _write_jsonl, "parquet": _write_parquet}[kind]
-        count = write(temporary, columns, rows)
+        count = write(temporary, columns, (_clean(row, columns, number) for number, row in enumerate(rows, 1)))
         if kind == "csv":
             _write_sidecar(path, temporary, columns, count)
     return count
@@ -103,9 +105,21 @@ def _write_csv(path: Path, columns: Sequence[Column], rows: Iterable[Mapping[str
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
         writer.writerow([defused(one.name) for one in columns])
-        for count, row in enumerate(rows, 1):
+        for row in rows:
+            count += 1
             writer.writerow([_cell(row.get(one.name), one.kind) for one in columns])
     return count
+
+
+def _clean(row: Mapping[str, Any], columns: Sequence[Column], number: int) -> dict[str, Any]:
+    """The row's cells as plain values; nan is a missing value."""
+    cells = {one.name: plain(row.get(one.name), f"row {number}, column {one.name}") for one in columns}
+    for one in columns:
+        if one.kind == "text" and cells[one.name] is not None:
+            cells[one.name] = str(cells[one.name])
+        elif one.kind == "number" and cells[one.name] is not None:
+            cells[one.name] = float(cells[one.name])
+    return cells
 
 
 def _cell(value: Any, kind: Kind) -> Any:
@@ -121,7 +135,7 @@ def _cell(value: Any, kind: Kind) -> Any:
 
 
 def _write_sidecar(path: Path, data: Path, columns: Sequence[Column], rows: int) -> None:
-    """Before the data gets its name: a CSV without its sidecar would be read wrongly, the other way round is harmless."""
+    """Before the data gets its name: a CSV without its sidecar would be misread, the other way round is harmless."""
     with data.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     meta = {
@@ -129,8 +143,8 @@ def _write_sidecar(path: Path, data: Path, columns: Sequence[Column], rows: int)
         "rows": rows,
         "sha256": digest,
         "columns": {defused(one.name): one.kind for one in columns},
-        "note": "Text cells that begin with an apostrophe had one put in front, so that no spreadsheet runs them as a "
-        "formula; take one apostrophe away to get the text. An empty cell is a missing value.",
+        "note": "Text cells that begin with an apostrophe had one put in front, so that no spreadsheet runs them "
+        "as a formula; take one apostrophe away to get the text. An empty cell is a missing value.",
     }
     with _complete_or_absent(sidecar_path(path)) as temporary:
         temporary.write_text(json.dumps(meta, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -139,7 +153,8 @@ def _write_sidecar(path: Path, data: Path, columns: Sequence[Column], rows: int)
 def _write_jsonl(path: Path, columns: Sequence[Column], rows: Iterable[Mapping[str, Any]]) -> int:
     count = 0
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        for count, row in enumerate(rows, 1):
+        for row in rows:
+            count += 1
             file.write(_json({one.name: row.get(one.name) for one in columns}) + "\n")
     return count
 
@@ -154,11 +169,12 @@ def _write_parquet(path: Path, columns: Sequence[Column], rows: Iterable[Mapping
         from pyarrow.parquet import ParquetWriter
     except ImportError:
         raise MissingExtra("Writing Parquet", "frames") from None
-    types = {
-        "text": pa.string(), "integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_(), "json": pa.string(),
-    }  # fmt: skip
+    text = pa.string()
+    types = {"text": text, "integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_(), "json": text}
     nested = {one.name for one in columns if one.kind == "json"}
-    schema = pa.schema([(one.name, types[one.kind]) for one in columns])
+    schema = pa.schema(
+        [pa.field(one.name, types[one.kind], metadata=NESTED if one.name in nested else None) for one in columns]
+    )
     count = 0
     with ParquetWriter(path, schema, compression="zstd") as writer:
         for batch in _batched(rows):

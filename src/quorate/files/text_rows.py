@@ -34,9 +34,15 @@ class Lines:
         self.path = path
         self.number = 0
         self.row = 0  # characters since the last row was complete
-        self._raw: IO[bytes] = gzip.open(path) if path.suffix == ".gz" else path.open("rb")  # type: ignore[assignment]
-        head = self._raw.read(4)
-        self._raw.seek(0)
+        self._raw: IO[bytes] = path.open("rb")
+        if path.suffix == ".gz":
+            self._raw = gzip.GzipFile(fileobj=self._raw)  # type: ignore[assignment]
+        try:
+            head = self._raw.read(4)
+            self._raw.seek(0)
+        except (OSError, EOFError, zlib.error) as error:
+            self._raw.close()
+            raise FileError(f"{path.name} cannot be read: {error}.", hint="Is the file complete?") from None
         self._encoding = encoding or next((name for mark, name in _BOMS if head.startswith(mark)), "utf-8")
         self._text = io.TextIOWrapper(self._raw, self._encoding, newline="")
 
