@@ -37,7 +37,9 @@ PLATFORMS: Final = {  # kind -> build(classes, seed=, labels=, folder=): a platf
 }
 
 _ONE: Final = {"policies": "policy", "platforms": "platform"}
-ALL: Final[Mapping[str, Mapping[str, str]]] = {"policies": POLICIES, "platforms": PLATFORMS}
+STORES: Final = {scheme: "quorate.stores:open_store" for scheme in ("memory", "sqlite", "postgresql", "postgres")}
+
+ALL: Final[Mapping[str, Mapping[str, str]]] = {"stores": STORES, "policies": POLICIES, "platforms": PLATFORMS}
 
 
 def names(kind: str) -> list[str]:
