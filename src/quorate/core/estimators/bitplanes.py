@@ -26,7 +26,7 @@ def count_bits(answers: NDArray[np.int8]) -> NDArray[np.int64]:
     at_least[0] = items
     for start in range(0, items, _BLOCK):
         bits = np.packbits(answers[:, start : start + _BLOCK].view(np.bool_), axis=1)
-        bits = np.pad(bits, ((0, 0), (0, -bits.shape[1] % 8))).view(np.uint64)
+        bits = np.ascontiguousarray(np.pad(bits, ((0, 0), (0, -bits.shape[1] % 8)))).view(np.uint64)
         planes = np.empty((2**classes, bits.shape[1]), np.uint64)
         planes[0] = ~np.uint64(0)
         for k in range(classes):
