@@ -266,8 +266,8 @@ class Stray:
 class Changes:
     """Everything decisions depend on that was committed after a seq, up to ``head``, in one consistent look.
 
-    To replay: walk ``answers`` and ``events`` in the order of seq (``conflicts`` hold the late answers).  Asks are not
-    here: those with an answer are told by it, the others by `Ledger.in_flight`; see also `Ledger.asks`.
+    To replay: walk ``answers`` and ``events`` in the order of seq (``conflicts`` hold the late answers).  Asks are
+    not here: those with an answer are told by it, the others by `Ledger.in_flight`; see also `Ledger.asks`.
     """
 
     answers: AnswerLog
