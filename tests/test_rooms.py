@@ -15,7 +15,7 @@ ROOMS = {
     "campaign": WORDS | {"core", "campaign", "ports_store", "spec", "registry"},
     "platforms": WORDS | {"platforms", "core.hashing", "core.worlds"},
     "interfaces": WORDS
-    | {"interfaces", "campaign", "registry", "spec", "studies", "files", "certificate", "aggregate", "demo"},
+    | {"interfaces", "campaign", "registry", "spec", "studies", "files", "certificate", "aggregation", "demo"},
     "files": WORDS | {"files"},
 }
 OUTSIDE_OF_CORE = {"numpy", "scipy"}
