@@ -70,11 +70,17 @@ def read_workers(folder: Path) -> list[Worker]:
 
 
 def find(workers: list[Worker]) -> list[list[Worker]]:
-    """For each printed matrix the workers who fit it, those with most answers first."""
-    return [
-        sorted((w for w in workers if w.prints_as(printed)), key=lambda w: (-w.zeros[1] - w.ones[1], w.name))
-        for printed in [(float(c0), float(c1)) for c0, c1 in PRINTED]
-    ]
+    """For each printed matrix the workers who fit it, those with most answers first; there must be one."""
+    found = []
+    for printed in [(float(c0), float(c1)) for c0, c1 in PRINTED]:
+        fits = [worker for worker in workers if worker.prints_as(printed)]
+        if not fits:
+            raise FileError(
+                f"rte/labels.csv has no worker who fits the paper's accuracies {printed}.",
+                hint="These are not the RTE labels of Snow et al. (2008); leave the folder out: the counts are shipped.",
+            )
+        found.append(sorted(fits, key=lambda worker: (-worker.zeros[1] - worker.ones[1], worker.name)))
+    return found
 
 
 def _rows(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
