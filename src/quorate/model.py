@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from quorate.money import micros
 
 if TYPE_CHECKING:
     from quorate.ports import Plan
@@ -56,9 +59,10 @@ def said(action: NDArray[Any]) -> NDArray[np.int8]:
 class WorkerClass:
     """A priced pool of annotators with one unknown confusion matrix.
 
-    ``price`` is what one answer costs, in micros.  ``answers_per_item`` caps how often the class may be asked
-    about one item.  ``repeatable`` says what asking again gives: ``"per_worker"`` (people: each person once per
-    item), ``"false"`` (a deterministic model gives the same answer again, so the cap is 1), ``"true"``.
+    ``price`` is what one answer costs, in micros; ``"0.05"`` or ``0.05`` is converted.  ``answers_per_item`` caps how
+    often the class may be asked about one item.  ``repeatable`` says what asking again gives: ``"per_worker"``
+    (people: each person once per item), ``"false"`` (a deterministic model gives the same answer again, so the cap is
+    1), ``"true"``.
     ``belief`` holds what is known beforehand as pseudo-counts ``((right_0, wrong_0), (right_1, wrong_1))``.
     """
 
@@ -68,6 +72,10 @@ class WorkerClass:
     repeatable: Literal["per_worker", "false", "true"] = "per_worker"
     trusted: bool = False
     belief: tuple[tuple[float, float], tuple[float, float]] | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.price, (str, float, Decimal)):
+            object.__setattr__(self, "price", micros(self.price))
 
 
 @dataclass(frozen=True, slots=True)

@@ -263,6 +263,20 @@ class Decider:
         self._finish(rows, np.full(len(rows), UNDECIDED, np.int16), reason)
         self._go_on()
 
+    def withdraw(self, item: ArrayLike, ordinal: ArrayLike, worker_class: ArrayLike) -> None:
+        """These asks were handed out and will never be made, nor any later one of the same turn: no money."""
+        assert self.money is not None and self.purse is not None
+        rows, where = np.unique(np.asarray(item, np.int64), return_inverse=True)
+        first = np.full(len(rows), np.iinfo(np.int64).max)
+        np.minimum.at(first, where, np.asarray(ordinal, np.int64))
+        classes = np.zeros(len(rows), np.int64)
+        classes[where] = np.asarray(worker_class, np.int64)
+        taken = self.asked[rows] - first
+        self.asked[rows] = first
+        self._in_flight -= int(taken.sum())
+        self.purse.settle(int((self.money.price[classes] * taken).sum()), 0)
+        self.give_up(rows, BUDGET)
+
     # --------------------------------------------------------------------------------------- deciding
 
     def items(self, rows: NDArray[np.int64]) -> Items:

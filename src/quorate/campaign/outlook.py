@@ -1,0 +1,159 @@
+"""What `quorate plan` says: every policy's forecast, other accuracies, what the budget buys, when a proof is worth it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from quorate.campaign.forecast import PLAYED, Forecast, Played, Possible, forecast, games, play_one
+from quorate.core.planning.oracle import oracle
+from quorate.model import NO_CAP, Task
+from quorate.ports import Policy
+
+T = TypeVar("T")
+S = TypeVar("S")
+Mapper = Callable[[Callable[[T], S], Iterable[T]], Iterator[S]]
+
+DEFAULT: Final = "calibrated"
+PROVED: Final = "certified"
+LADDER: Final = (0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.001)  # errors to compare
+SHORT: Final = 1000  # items of the campaigns that compare errors
+FEW: Final = 7  # worlds in which errors are compared
+WORTH: Final = 1.2  # a proof is worth having when it costs at most this many times the default
+SIZES: Final = (PLAYED // 4, PLAYED, 10_000, 30_000, 100_000, 300_000, 1_000_000)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rung:
+    """The cost per item at another accuracy, and the oracle's."""
+
+    alpha: float
+    per_item: float
+    oracle: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outlook:
+    """The answer to "what will it cost?", before anything is bought."""
+
+    task: Task
+    items: int
+    forecasts: tuple[Forecast, ...]
+    oracle: float  # mean over worlds of the least possible cost per item
+    ladder: Mapping[str, tuple[Rung, ...]]  # by policy, for the curve
+    proof_from: int | None = (
+        None  # the number of items from which a proof costs little more; None: never, or not asked
+    )
+
+    def of(self, policy: str) -> Forecast:
+        return next(one for one in self.forecasts if one.policy == policy)
+
+    def bought_by(self, policy: str, budget: float) -> float | None:
+        """The smallest error on the ladder whose expected cost the budget covers, None if not even the largest."""
+        enough = [rung.alpha for rung in self.ladder[policy] if rung.per_item * self.items <= budget]
+        return min(enough, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Game:
+    """One campaign to play, in a form that travels to another process."""
+
+    policy: str
+    alpha: float
+    items: int
+    world: int
+
+
+def _play(game: _Game, *, policies: Mapping[str, Policy], task: Task, possible: Possible) -> Played:
+    return play_one(
+        policies[game.policy], replace(task, alpha=game.alpha), possible, items=game.items, world=game.world
+    )
+
+
+def _limit(at: tuple[float, int], *, task: Task, possible: Possible) -> float:
+    """The least possible cost per item in one world."""
+    alpha, world = at
+    cap = None if (task.answers_per_item >= NO_CAP).all() else np.minimum(task.answers_per_item, task.item_cap)
+    plan = oracle(
+        possible.accuracy[world],
+        task.price,
+        alpha=alpha,
+        prior=float(possible.prior[world]),
+        average=task.average,
+        cap=cap,
+    )
+    return plan.cost
+
+
+def outlook(
+    policies: Mapping[str, Policy],
+    task: Task,
+    possible: Possible,
+    items: int,
+    *,
+    ladder: Sequence[str] = (),
+    run: Mapper[Any, Any] = map,
+) -> Outlook:
+    """Forecast ``policies`` for ``items`` items; compare other errors for those in ``ladder``.
+
+    ``run`` is `map` or a pool's: the games do not depend on one another.
+    """
+    worlds = len(possible)
+    errors = sorted({*LADDER, task.alpha}, reverse=True) if ladder else [task.alpha]
+    few, short = min(FEW, worlds), min(SHORT, items)
+    main = [_Game(name, task.alpha, n, world) for name in policies for n, world in games(items, worlds)]
+    side = [_Game(name, alpha, short, world) for name in ladder for alpha in errors for world in range(few)]
+    proof = [
+        _Game(name, task.alpha, n, world)
+        for name in (PROVED, DEFAULT)
+        if {PROVED, DEFAULT} <= set(ladder)
+        for n in (PLAYED, PLAYED // 4)
+        for world in range(few)
+    ]
+    todo = list(dict.fromkeys(main + side + proof))
+    played = dict(zip(todo, run(partial(_play, policies=policies, task=task, possible=possible), todo), strict=True))
+    limits_of = [(task.alpha, world) for world in range(worlds)]
+    limits_of += [(alpha, world) for alpha in errors for world in range(few) if alpha != task.alpha]
+    limits = dict(zip(limits_of, run(partial(_limit, task=task, possible=possible), limits_of), strict=True))
+
+    forecasts = tuple(
+        forecast(name, items, {(game.items, game.world): played[game] for game in main if game.policy == name})
+        for name in policies
+    )
+    by_name = {one.policy: one for one in forecasts}
+
+    def rung(name: str, alpha: float) -> Rung:
+        """Scale the full forecast by what the short campaigns cost at this error and at the promised one."""
+        cost = [
+            np.mean([played[_Game(name, level, short, world)].cost for world in range(few)])
+            for level in (alpha, task.alpha)
+        ]
+        least = float(np.mean([limits[alpha, world] for world in range(few)]))
+        return Rung(alpha, float(by_name[name].mean / items * cost[0] / cost[1]), least)
+
+    long = {
+        name: {(game.items, game.world): played[game] for game in proof if game.policy == name} for name in ladder
+    }
+    return Outlook(
+        task,
+        items,
+        forecasts,
+        float(np.mean([limits[task.alpha, world] for world in range(worlds)])),
+        {name: tuple(rung(name, alpha) for alpha in errors) for name in ladder},
+        _worth(long[PROVED], long[DEFAULT]) if proof else None,
+    )
+
+
+def _worth(dear: Mapping[tuple[int, int], Played], cheap: Mapping[tuple[int, int], Played]) -> int | None:
+    """The smallest of `SIZES` from which one policy costs at most `WORTH` times another; None if none of them."""
+
+    def mean(items: int, played: Mapping[tuple[int, int], Played]) -> float:
+        if items == PLAYED // 4:
+            return float(np.mean([one.cost for (n, _), one in played.items() if n == items]))
+        return forecast("", items, played).mean
+
+    return next((n for n in SIZES if mean(n, dear) <= WORTH * mean(n, cheap)), None)
