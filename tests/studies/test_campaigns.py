@@ -44,7 +44,7 @@ def test_exploit_cost_is_the_exact_cost_of_the_chosen_class(policy):
 
 def test_direction_test_costs_what_the_case_study_says():
     assert exact_cost(ASYM, "asym-imcw", 0.05) == pytest.approx([93.3, 70.5, 64.9, 73.8, 220.8], abs=0.05)
-    assert exact_cost(ASYM, "cbs", 0.05) == pytest.approx([53.27, 32.29, 29.57, 36.65, 71.75], abs=0.02)
+    assert exact_cost(ASYM, "cbs", 0.05) == pytest.approx([53.3, 32.3, 29.6, 36.65, 71.75], abs=0.05)
     assert exact_cost(ASYM, "abi", 0.05) == pytest.approx([15.2, 12.7, 9.0, 15.3, 49.4], abs=0.05)
     assert exact_cost(ASYM, "mle", 0.05) == pytest.approx([31.5, 25.9, 18.3, 27.3, 78.1], abs=0.05)
     assert exact_cost(ASYM, "votes-3", 0.05) is None

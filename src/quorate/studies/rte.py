@@ -77,7 +77,7 @@ def find(workers: list[Worker]) -> list[list[Worker]]:
         if not fits:
             raise FileError(
                 f"rte/labels.csv has no worker who fits the paper's accuracies {printed}.",
-                hint="These are not the RTE labels of Snow et al. (2008); leave the folder out: the counts are shipped.",
+                hint="These are not the RTE labels of Snow et al. (2008). Without a folder, shipped counts serve.",
             )
         found.append(sorted(fits, key=lambda worker: (-worker.zeros[1] - worker.ones[1], worker.name)))
     return found
