@@ -16,11 +16,12 @@ from quorate.campaign.book import ask_code, code_parts
 from quorate.campaign.decider import BUDGET, NOBODY_LEFT, Asks
 from quorate.campaign.fold import COHORT, GAVE_UP, STAGE, Fold, stage_number
 from quorate.campaign.items import new_items
+from quorate.campaign.states import CLASS, HALTED, PAUSED, RUNNING
 from quorate.campaign.waiting import Waiting
 from quorate.errors import AnswerError, LifecycleError, SpecError
-from quorate.model import NO_LABEL, Answer, Ask, WorkerClass
+from quorate.model import NO_LABEL, Answer, Ask, Receipt, WorkerClass
 from quorate.money import micros, show
-from quorate.ports import Policy
+from quorate.ports import Platform, Policy
 from quorate.ports_store import (
     AS_ASKED,
     EXHAUSTED,
@@ -45,12 +46,10 @@ from quorate.registry import lookup
 from quorate.spec import Spec
 
 if TYPE_CHECKING:
-    from quorate.campaign.labels import Labels
+    from quorate.campaign.labels import Decisions, Labels
+    from quorate.campaign.progress import Report
 
 Int = NDArray[np.int64]
-
-CLASS: Final = "class"  # the kind of event by which a class is paused, halted or resumed
-RUNNING, PAUSED, HALTED = "running", "paused", "halted"
 
 
 class Campaign:
@@ -364,7 +363,7 @@ class Campaign:
         ]  # fmt: skip
 
     def _repeats(self, columns: Asks) -> list[int]:
-        """How often each ask's class was asked about its item before; what is in flight about an item is one class's."""
+        """How often each class was asked about its item before; an item's asks in flight go to one class."""
         cohort = self.fold.cohort
         if cohort is None:
             return []
@@ -438,6 +437,13 @@ class Campaign:
         with self._lock:
             log = self.ledger.adopt(n, lease=self.spec.lease).asks
             return Asks(log.item, log.ordinal, log.worker_class)
+
+    def keep(self, receipts: Sequence[Receipt]) -> None:
+        """Keep what a platform returned for posted asks."""
+        with self._lock:
+            if receipts:
+                head = self.ledger.keep(receipts)
+                self._seen = head if head == self._seen + len(receipts) else self._seen
 
     def _wrote(self, first: int, head: int) -> bool:
         """Whether we know of everything up to what we have just written."""
@@ -547,6 +553,13 @@ class Campaign:
         with self._lock:
             return labels(self)
 
+    def decisions(self) -> Decisions:
+        """The decision log: every ask with its answer, and every verdict."""
+        from quorate.campaign.labels import decisions
+
+        with self._lock:
+            return decisions(self)
+
     def explain(self, item: str) -> dict[str, Any]:
         """Why each question about an item was asked, what came, and when and why it stopped."""
         from quorate.campaign.explain import explain
@@ -561,7 +574,7 @@ class Campaign:
         with self._lock:
             return status(self)
 
-    def run(self, platforms: Mapping[str, Any], **options: Any) -> dict[str, Any]:
+    def run(self, platforms: Mapping[str, Platform], **options: Any) -> Report:
         """Buy through these platforms (by class) until the campaign is done; see `quorate.campaign.runner.run`."""
         from quorate.campaign.runner import run
 

@@ -1,11 +1,11 @@
-"""What `quorate plan` says: every policy's forecast, other accuracies, what the budget buys, when a proof is worth it."""
+"""What `quorate plan` says: forecasts, other accuracies, what a budget buys, when a proof is worth it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import numpy as np
 
@@ -16,7 +16,13 @@ from quorate.ports import Policy
 
 T = TypeVar("T")
 S = TypeVar("S")
-Mapper = Callable[[Callable[[T], S], Iterable[T]], Iterator[S]]
+
+
+class Mapper(Protocol):
+    """`map`, or a pool's."""
+
+    def __call__(self, one: Callable[[T], S], games: Sequence[T], /) -> Iterable[S]: ...
+
 
 DEFAULT: Final = "calibrated"
 PROVED: Final = "certified"
@@ -96,7 +102,7 @@ def outlook(
     items: int,
     *,
     ladder: Sequence[str] = (),
-    run: Mapper[Any, Any] = map,
+    run: Mapper = map,
 ) -> Outlook:
     """Forecast ``policies`` for ``items`` items; compare other errors for those in ``ladder``.
 

@@ -1,0 +1,237 @@
+"""One class's asks on their way out and back: posted under a key that never changes, doubted, polled, parked.
+
+A desk only talks to its platform; every fact goes to the ledger through `quorate.campaign.runner`.  What it needs of
+a platform beyond `quorate.ports.Platform` it looks for by name:
+
+``keyless``      True if the platform ignores keys: a send that failed may have been bought, and is not repeated before
+``find``         ``find(keys) -> receipts`` says what the platform knows of them, reliably ``find_delay`` seconds later;
+``key_memory``   how many seconds it remembers a key;
+``batch``        how many asks it takes at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from quorate.model import Answer, Ask, Receipt
+from quorate.ports import Platform
+
+TRIES: Final = 8  # per purchase
+FIRST_PAUSE: Final = 0.5  # seconds, doubled at each try
+LONGEST_PAUSE: Final = 60.0
+BATCH: Final = 50
+
+
+@dataclass(slots=True)
+class Parcel:
+    """An ask that is on its way to the platform."""
+
+    ask: Ask
+    tries: int = 0
+    due: float = 0.0  # not to be sent before
+    doubtful: bool = False  # it may have been bought already
+    first_try: float | None = None
+
+
+@dataclass(slots=True)
+class Posted:
+    """A receipt, and since when it has been waiting for its answer."""
+
+    receipt: Receipt
+    ask: Ask
+    since: float
+
+
+@dataclass(slots=True)
+class Desk:
+    """All asks of one class that are out, and how its platform has behaved."""
+
+    name: str
+    platform: Platform
+    parcels: dict[str, Parcel] = field(default_factory=dict)
+    posted: dict[str, Posted] = field(default_factory=dict)
+    parked: dict[str, Ask] = field(default_factory=dict)
+    busy: set[str] = field(default_factory=set)  # keys that a buyer has in hand
+    polling: bool = False
+    poll_due: float = 0.0
+    poll_failures: int = 0
+    empty_polls: int = 0
+    last_success: float = -1.0
+    broken: str = ""  # why nothing more is sent in this run
+    trouble: dict[str, int] = field(default_factory=dict)  # what went wrong, and how often
+
+    @property
+    def keyless(self) -> bool:
+        return bool(getattr(self.platform, "keyless", False))
+
+    @property
+    def _may_poll(self) -> bool:
+        return bool(self.posted) and not self.polling and self.poll_failures < TRIES
+
+    @property
+    def out(self) -> int:
+        """Asks that are neither answered nor parked."""
+        return len(self.parcels) + len(self.posted)
+
+    def add(self, ask: Ask, now: float, *, doubtful: bool = False) -> None:
+        """An ask to be sent; a doubtful one is looked for first."""
+        delay = float(getattr(self.platform, "find_delay", 0.0)) if doubtful else 0.0
+        self.parcels[ask.key] = Parcel(ask, due=now + delay, doubtful=doubtful)
+
+    def resume(self, ask: Ask, receipt: Receipt, now: float) -> None:
+        """An ask that another process had posted."""
+        if ask.key not in self.posted:
+            self.posted[ask.key] = Posted(receipt, ask, now)
+
+    def note(self, what: str, times: int = 1) -> None:
+        """Count something that went wrong."""
+        self.trouble[what] = self.trouble.get(what, 0) + times
+
+    # ------------------------------------------------------------------------------------------ jobs
+
+    def jobs(self, now: float) -> list[Callable[[], Outcome]]:
+        """What a buyer could do for this desk now."""
+        jobs: list[Callable[[], Outcome]] = []
+        due = [one for key, one in self.parcels.items() if one.due <= now and key not in self.busy]
+        if due and not self.broken:
+            jobs += self._sends([one for one in due if not one.doubtful])
+            jobs += self._searches([one for one in due if one.doubtful])
+        if self._may_poll and self.poll_due <= now:
+            self.polling = True
+            receipts = [one.receipt for one in self.posted.values()]
+            jobs.append(lambda: _attempt("poll", [one.key for one in receipts], lambda: self.platform.poll(receipts)))
+        return jobs
+
+    def _sends(self, due: Sequence[Parcel]) -> list[Callable[[], Outcome]]:
+        fresh = [one for one in due if not one.tries]
+        size = 1 if self.keyless else int(getattr(self.platform, "batch", BATCH))
+        chunks = [fresh[at : at + size] for at in range(0, len(fresh), size)]
+        chunks += [[one] for one in due if one.tries]  # what failed together is tried alone
+        return [self._send(chunk) for chunk in chunks]
+
+    def _send(self, chunk: Sequence[Parcel]) -> Callable[[], Outcome]:
+        asks = [one.ask for one in chunk]
+        keys = [one.key for one in asks]
+        self.busy.update(keys)
+        return lambda: _attempt("post", keys, lambda: self.platform.post(asks))
+
+    def _searches(self, due: Sequence[Parcel]) -> list[Callable[[], Outcome]]:
+        find = getattr(self.platform, "find", None)
+        if not due:
+            return []
+        if find is None:
+            for one in due:
+                self.park(one.ask.key, "sent and not acknowledged, and the platform cannot be asked")
+            return []
+        keys = [one.ask.key for one in due]
+        self.busy.update(keys)
+        return [lambda: _attempt("find", keys, lambda: find(keys))]
+
+    def park(self, key: str, why: str) -> None:
+        """Set an ask aside: it may have been bought, and will not be sent again."""
+        self.parked[key] = self.parcels.pop(key).ask
+        self.note(f"parked: {why}")
+
+    # -------------------------------------------------------------------------------------- outcomes
+
+    def settle(self, outcome: Outcome, now: float) -> None:
+        """Take note of what a buyer brings back, answers apart."""
+        if outcome.job == "poll":
+            self._polled(outcome, now)
+            return
+        self.busy.difference_update(outcome.keys)
+        if outcome.error is not None:
+            for key in outcome.keys:
+                self._failed(key, outcome, now)
+            return
+        self.last_success = now
+        for receipt in outcome.got:
+            if receipt.key in self.parcels:
+                self.posted[receipt.key] = Posted(receipt, self.parcels.pop(receipt.key).ask, now)
+                self.poll_due = now
+        for key in outcome.keys:
+            parcel = self.parcels.get(key)
+            if parcel is None:
+                continue
+            if outcome.job == "find":
+                parcel.doubtful = False  # never arrived: safe to send
+            else:
+                self.note("post: no receipt")
+                self._try_again(parcel, now, None)
+
+    def _failed(self, key: str, outcome: Outcome, now: float) -> None:
+        parcel = self.parcels.get(key)
+        if parcel is None:
+            return
+        error = outcome.error
+        self.note(f"{outcome.job}: {type(error).__name__}")
+        self._try_again(parcel, now, error)
+
+    def _try_again(self, parcel: Parcel, now: float, error: BaseException | None) -> None:
+        parcel.tries += 1
+        parcel.first_try = now if parcel.first_try is None else parcel.first_try
+        pause = min(FIRST_PAUSE * 2 ** (parcel.tries - 1), LONGEST_PAUSE)
+        asked_for = getattr(error, "retry_after", None)
+        parcel.due = now + max(pause, float(asked_for or 0.0))
+        if self.keyless:
+            parcel.doubtful = True
+            parcel.due = max(parcel.due, now + float(getattr(self.platform, "find_delay", 0.0)))
+        if parcel.tries >= TRIES:
+            if self.last_success >= parcel.first_try:
+                self.park(parcel.ask.key, f"{TRIES} tries failed")
+            else:
+                self.broken = f"{TRIES} tries failed, the last with {type(error).__name__}: {str(error)[:200]}"
+
+    def _polled(self, outcome: Outcome, now: float) -> None:
+        self.polling = False
+        if outcome.error is not None:
+            self.poll_failures += 1
+            self.note(f"poll: {type(outcome.error).__name__}")
+            self.poll_due = now + min(FIRST_PAUSE * 2 ** (self.poll_failures - 1), LONGEST_PAUSE)
+            if self.poll_failures >= TRIES:
+                self.broken = f"{TRIES} polls failed, the last with {outcome.error}"
+            return
+        self.poll_failures = 0
+        self.empty_polls = 0 if outcome.got else self.empty_polls + 1
+        self.poll_due = now + min(0.05 * 2 ** min(self.empty_polls, 8), 5.0) * (self.empty_polls > 0)
+
+    def answered(self, key: str) -> None:
+        """The answer is in the ledger."""
+        self.posted.pop(key, None)
+
+    def late(self, now: float, patience: float | None) -> list[Posted]:
+        """What has waited too long for its answer."""
+        if patience is None:
+            return []
+        return [one for one in self.posted.values() if now - one.since > patience]
+
+    def next_due(self) -> float:
+        """When there will be something to do again."""
+        times = [] if self.broken else [one.due for key, one in self.parcels.items() if key not in self.busy]
+        if self._may_poll:
+            times.append(self.poll_due)
+        return min(times, default=float("inf"))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one call to a platform."""
+
+    job: str
+    keys: Sequence[str]
+    got: Sequence[Any] = ()
+    error: BaseException | None = None
+
+    @property
+    def answers(self) -> list[Answer]:
+        """What a poll brought, as far as it is answers at all."""
+        return [one for one in self.got if isinstance(one, Answer)] if self.job == "poll" else []
+
+
+def _attempt(job: str, keys: Sequence[str], call: Callable[[], Sequence[Any]]) -> Outcome:
+    try:
+        return Outcome(job, keys, list(call()))
+    except Exception as error:  # whatever a platform may raise
+        return Outcome(job, keys, error=error)

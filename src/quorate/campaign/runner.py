@@ -1,0 +1,322 @@
+"""The loop that buys: wants → claim → post → keep receipts → poll → record → fold, for as long as there is something to do.
+
+Platforms are called by *buyers*, threads that touch neither the ledger nor the decisions; whatever order they come
+back in, the decisions are the same.  All waiting goes through the clock and the sleep that are handed in.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from quorate.campaign.columns import columnar, run_columns
+from quorate.campaign.desk import Desk, Outcome
+from quorate.campaign.progress import Progress, Report, progress_of
+from quorate.campaign.states import HALTED
+from quorate.errors import LifecycleError, PlatformError, SpecError
+from quorate.model import NO_LABEL, Answer, Ask
+from quorate.ports import Platform
+from quorate.ports_store import EXPIRED, PARKED, NewAnswers, key_of, parse_key
+
+if TYPE_CHECKING:
+    from quorate.campaign.engine import Campaign
+
+LONGEST_NAP: Final = 1.0  # seconds between looks at the ledger
+
+
+@dataclass(slots=True)
+class Clock:
+    """How the runner knows the time and how it waits; a test hands in its own."""
+
+    now: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    wall: Callable[[], float] = time.time
+
+
+def run(
+    campaign: Campaign,
+    platforms: Mapping[str, Platform],
+    *,
+    buyers: int = 4,
+    in_flight: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    clock: Clock | None = None,
+) -> Report:
+    """Buy until the campaign is done, the money is spent, or nobody can be asked any more.
+
+    ``platforms`` are by class name.  ``buyers`` is the number of threads that call them, ``in_flight`` the asks out at
+    once (the spec's, if not given).  Ctrl-C finishes what is in hand and returns with ``interrupted``.  A platform
+    that breaks its word raises `PlatformError` once everything else has been bought.
+    """
+    _check(campaign, platforms)
+    clock = clock or Clock()
+    limit = in_flight or campaign.spec.in_flight
+    if columnar(campaign, platforms):
+        return run_columns(campaign, platforms, limit=limit, progress=progress, now=clock.now)
+    with ThreadPoolExecutor(buyers, thread_name_prefix="buyer") as pool:
+        return _Runner(campaign, platforms, limit, progress, clock, pool).run()
+
+
+def _check(campaign: Campaign, platforms: Mapping[str, Platform]) -> None:
+    for name in platforms:
+        campaign.spec.class_named(name)
+    missing = [one.name for one in campaign.spec.classes if one.name not in platforms and not one.trusted]
+    if missing:
+        raise SpecError(
+            f"No platform is given for class {missing[0]!r}.", hint="Give one for every class, or pause the class."
+        )
+    for name, one in platforms.items():
+        if not (hasattr(one, "post") and hasattr(one, "poll")):
+            raise SpecError(
+                f"What is given for class {name!r} cannot post and poll: {type(one).__name__}.",
+                hint="Wrap a function in quorate.platforms.callable.CallablePlatform.",
+            )
+
+
+class _Runner:
+    def __init__(
+        self, campaign: Campaign, platforms: Mapping[str, Platform], limit: int,
+        progress: Callable[[Progress], None] | None, clock: Clock, pool: ThreadPoolExecutor,
+    ) -> None:  # fmt: skip
+        self.campaign = campaign
+        self.limit = limit
+        self.progress = progress
+        self.clock = clock
+        self.pool = pool
+        self.desks = {
+            k: Desk(one.name, platforms[one.name])
+            for k, one in enumerate(campaign.spec.classes)
+            if one.name in platforms
+        }
+        self.by_name = {one.name: one for one in self.desks.values()}
+        self.working: dict[Future[Outcome], Desk] = {}
+        self.began = clock.now()
+        self.bought = 0
+        self.renew_at = self.began + campaign.spec.lease / 3
+        self.stopping = False
+
+    def run(self) -> Report:
+        try:
+            self._adopt()
+            while self._turn():
+                pass
+        except KeyboardInterrupt:
+            self._drain()
+        report = progress_of(self.campaign, self.began, self.clock.now(), self.bought).report(
+            interrupted=self.stopping, trouble={one.name: dict(one.trouble) for one in self.desks.values() if one.trouble}
+        )
+        self._complain()
+        return report
+
+    def _turn(self) -> bool:
+        """One round of the loop; False when there is nothing left that this run could do."""
+        self._claim()
+        self._submit()
+        if not self.working and not self._nap():
+            return False
+        self._collect()
+        self._park()
+        self._expire()
+        if self.clock.now() >= self.renew_at:
+            self.campaign.ledger.renew(lease=self.campaign.spec.lease)
+            self.renew_at = self.clock.now() + self.campaign.spec.lease / 3
+            self._adopt()
+        if self.progress is not None:
+            self.progress(progress_of(self.campaign, self.began, self.clock.now(), self.bought))
+        return True
+
+    @property
+    def out(self) -> int:
+        return sum(one.out for one in self.desks.values())
+
+    # ---------------------------------------------------------------------------------------- asks go out
+
+    def _claim(self) -> None:
+        if self.stopping or self.campaign.ledger.campaign().state != "running":
+            return
+        room = self.limit - self.out
+        if room <= 0:
+            return
+        columns = self.campaign.claim(room)
+        for ask in self.campaign.asks(columns):
+            self.by_name[ask.worker_class].add(ask, self.clock.now())
+
+    def _adopt(self) -> None:
+        """Asks of a process that is gone: poll the posted ones, send the others again under their own keys."""
+        campaign = self.campaign
+        found = campaign.ledger.adopt(lease=campaign.spec.lease)
+        if not len(found):
+            return
+        rows = campaign.ledger.items(found.asks.item)
+        receipts = {one.key: one for one in campaign.ledger.receipts(found.asks.seq[found.posted])}
+        log = found.asks
+        now, wall = self.clock.now(), self.clock.wall()
+        for row, item, ordinal, k, price, epoch, at in zip(
+            rows, log.item.tolist(), log.ordinal.tolist(), log.worker_class.tolist(), log.price.tolist(),
+            log.epoch.tolist(), log.at.tolist(), strict=True,
+        ):  # fmt: skip
+            desk = self.desks.get(k)
+            if desk is None:
+                continue
+            ask = Ask(key_of(campaign.uid, epoch, item, ordinal), row.id, desk.name, ordinal, price, row.payload)
+            if ask.key in receipts:
+                desk.resume(ask, receipts[ask.key], now)
+            elif ask.key not in desk.parcels and ask.key not in desk.posted:
+                memory = getattr(desk.platform, "key_memory", None)
+                forgotten = memory is not None and wall - at / 1000 > 0.8 * memory
+                desk.add(ask, now, doubtful=desk.keyless or forgotten)
+
+    def _submit(self) -> None:
+        for k, desk in self.desks.items():
+            if self.campaign.class_state[k] == HALTED:
+                desk.broken = desk.broken or self.campaign.why_halted.get(k, "halted")
+            for job in desk.jobs(self.clock.now()):
+                self.working[self.pool.submit(job)] = desk
+
+    # ------------------------------------------------------------------------------------- answers come in
+
+    def _collect(self) -> None:
+        """Wait for a buyer, then keep and record what all that are back have brought."""
+        if not self.working:
+            return
+        done, _ = wait(self.working, timeout=LONGEST_NAP, return_when=FIRST_COMPLETED)
+        for future in done:
+            desk, outcome = self.working.pop(future), future.result()
+            if outcome.job != "poll" and outcome.got:
+                self.campaign.keep([one for one in outcome.got if one.key in desk.parcels])
+            desk.settle(outcome, self.clock.now())
+            self._record(desk, outcome)
+
+    def _record(self, desk: Desk, outcome: Outcome) -> None:
+        good: list[Answer] = []
+        for one in outcome.got if outcome.job == "poll" else ():
+            wrong = _wrong_with(one)
+            if wrong:
+                desk.note(wrong)
+                self.campaign.ledger.record_stray(str(getattr(one, "key", ""))[:200], {"answer": repr(one)[:2000]})
+                continue
+            good.append(self._usable(desk, one))
+        if not good:
+            return
+        for one, became in zip(good, self.campaign.outcomes(good), strict=True):
+            if became == "recorded":
+                self.bought += 1
+            else:
+                desk.note(became)
+            self._answered(desk, one.key, became)
+
+    def _usable(self, desk: Desk, answer: Answer) -> Answer:
+        """An answer as the ledger takes it: a label that does not exist is paid for and counts as an abstention."""
+        if answer.label is None or answer.failure is not None or answer.label in self.campaign.spec.labels:
+            return answer
+        desk.note("label outside the spec")
+        return Answer(answer.key, None, answer.worker, answer.price, raw={**answer.raw, "said": str(answer.label)[:200]})
+
+    def _answered(self, desk: Desk, key: str, became: str) -> None:
+        if became == "stray":
+            return
+        for one in self.desks.values():
+            one.answered(key)
+
+    def _park(self) -> None:
+        """Asks that may or may not have been bought: counted as spent, and shown to a human."""
+        for desk in self.desks.values():
+            if desk.parked:
+                self._fail(list(desk.parked.values()), PARKED)
+                desk.parked.clear()
+
+    def _expire(self) -> None:
+        """Asks that have waited too long; their money may be gone, so it counts as spent."""
+        for desk in self.desks.values():
+            late = desk.late(self.clock.now(), self.campaign.spec.patience)
+            if late:
+                desk.platform.cancel([one.receipt for one in late])
+                desk.note("expired", len(late))
+                self._fail([one.ask for one in late], EXPIRED)
+                for one in late:
+                    desk.answered(one.ask.key)
+
+    def _fail(self, asks: Sequence[Ask], failure: int) -> None:
+        keys = [parse_key(one.key) for one in asks]
+        self.campaign.record(
+            NewAnswers(
+                np.array([one.item for one in keys], np.int64), np.array([one.ordinal for one in keys], np.int64),
+                np.full(len(asks), NO_LABEL, np.int64), np.array([one.price for one in asks], np.int64),
+                np.full(len(asks), failure, np.int64),
+            )
+        )  # fmt: skip
+
+    # ------------------------------------------------------------------------------------------ the end
+
+    def _nap(self) -> bool:
+        """Nobody is at work: wait until somebody could be, or say that nobody ever will."""
+        due = min((one.next_due() for one in self.desks.values()), default=float("inf"))
+        if due == float("inf"):
+            return not self.stopping and self._others()
+        if self.stopping and not any(one.posted for one in self.desks.values()):
+            return False
+        pause = min(due - self.clock.now(), LONGEST_NAP)
+        if pause > 0:
+            self.clock.sleep(pause)
+        return True
+
+    def _others(self) -> bool:
+        """Whether another process has asks in flight that this campaign waits for."""
+        campaign = self.campaign
+        campaign.sync()
+        campaign.go_on()
+        if len(campaign.fold.pending):
+            return campaign.ledger.campaign().state == "running"
+        mine = sum(len(one.parcels) + len(one.posted) for one in self.desks.values())
+        if campaign.done or len(campaign.ledger.in_flight()) <= mine:
+            return False
+        self.clock.sleep(LONGEST_NAP / 10)
+        self._adopt()
+        return True
+
+    def _drain(self) -> None:
+        """Ctrl-C: claim nothing more, keep and record what the buyers have in hand, look for answers once more."""
+        self.stopping = True
+        while self.working:
+            self._collect()
+        for desk in self.desks.values():
+            desk.parcels.clear()
+            desk.poll_due = 0.0
+        self._submit()
+        while self.working:
+            self._collect()
+
+    def _complain(self) -> None:
+        broken = {one.name: one.broken for one in self.desks.values() if one.broken}
+        if broken and not self.stopping:
+            name, why = next(iter(broken.items()))
+            raise PlatformError(
+                f"Nothing more can be bought from {', '.join(map(repr, broken))}: class {name!r} {why}.",
+                hint="Everything bought is recorded. Mend the platform and run again (after `resume` if it is halted),"
+                " or pause the class to go on without it.",
+            )
+
+
+def _wrong_with(answer: Any) -> str:
+    if not isinstance(answer, Answer) or not isinstance(answer.key, str):
+        return "not an answer"
+    price = answer.price
+    if price is not None and (not isinstance(price, int) or isinstance(price, bool) or not 0 <= price < 2**62):
+        return "a price that is no amount"
+    if answer.label is not None and not isinstance(answer.label, str):
+        return "a label that is no text"
+    if answer.failure not in (None, "exhausted", "refused", "expired"):
+        return "an unknown failure"
+    return ""
+
+
+def require_running(campaign: Campaign) -> None:
+    """Say so if nothing may be bought now."""
+    state = campaign.ledger.campaign().state
+    if state != "running":
+        raise LifecycleError(f"Campaign {campaign.name!r} is {state}.", hint="Resume it first.")
