@@ -221,6 +221,27 @@ def test_total_on_many_random_explores(classes: int) -> None:
     assert undefined > 0  # the hard cases were met
 
 
+@pytest.mark.parametrize(("estimator", "rounds"), [(OneCoin(draws=60), 60), (Spectral(draws=40), 20)])
+def test_bootstrap_intervals_cover_about_as_often_as_they_say(estimator: OneCoin | Spectral, rounds: int) -> None:
+    c, n = np.array([0.9, 0.8, 0.7]), 3000
+    rng, covered, prior_covered = np.random.default_rng(31), 0.0, 0
+    for _ in range(rounds):
+        label = rng.random(n) < 0.4
+        answers = np.where(rng.random((3, n)) < c[:, None], label, ~label).astype(np.int8)
+        found = estimator.estimate(answers, rng=rng)
+        assert found.interval is not None
+        assert found.prior_interval is not None
+        assert np.all(found.interval[..., 0] <= found.interval[..., 1])
+        covered += float(((found.interval[..., 0] <= c[:, None]) & (c[:, None] <= found.interval[..., 1])).mean())
+        prior_covered += found.prior_interval[0] <= 0.4 <= found.prior_interval[1]
+    assert covered / rounds >= 0.86
+    assert prior_covered / rounds >= 0.8
+
+
+def test_without_items_there_is_no_interval() -> None:
+    assert OneCoin(draws=10).estimate(np.zeros((3, 0), np.int8), rng=DICE).interval is None
+
+
 @pytest.mark.parametrize("classes", [0, 1, 2])
 @pytest.mark.parametrize("estimator", [OneCoin(), Spectral()])
 def test_fewer_than_three_classes_is_refused_with_the_way_out(classes: int, estimator: OneCoin | Spectral) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from quorate.core.estimators.bootstrap import with_intervals
 from quorate.core.estimators.patterns import Patterns, patterns
 from quorate.errors import TooFewWorkerClasses
 from quorate.model import Estimate, FloatArray
@@ -32,8 +33,10 @@ class OneCoin:
            [0.7, 0.7]])
     """
 
+    draws: int = 0  # bootstrap samples for intervals
+
     def estimate(self, answers: NDArray[np.int8], *, rng: np.random.Generator) -> Estimate:
-        return one_coin(patterns(answers))
+        return with_intervals(one_coin, patterns(answers), self.draws, rng)
 
 
 def one_coin(data: Patterns) -> Estimate:

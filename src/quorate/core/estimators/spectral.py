@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from quorate.core.estimators.bootstrap import with_intervals
 from quorate.core.estimators.one_coin import below_half, need_three, one_coin
 from quorate.core.estimators.patterns import Patterns, patterns
 from quorate.core.estimators.tensor import eigenpairs, symmetrised
@@ -37,9 +38,11 @@ class Spectral:
     """
 
     labels: int = 2
+    draws: int = 0  # bootstrap samples for intervals
 
     def estimate(self, answers: NDArray[np.int8], *, rng: np.random.Generator) -> Estimate:
-        return spectral(patterns(answers, self.labels), self.labels, rng)
+        data = patterns(answers, self.labels)
+        return with_intervals(lambda one: spectral(one, self.labels, rng), data, self.draws, rng)
 
 
 def spectral(data: Patterns, labels: int, rng: np.random.Generator) -> Estimate:
