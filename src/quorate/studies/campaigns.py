@@ -7,7 +7,7 @@ over campaign means.  Campaign r of a study has the seed ``seed + r``, so any on
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -24,6 +24,7 @@ from quorate.studies.policies import policy_named
 from quorate.studies.rules import RULE_OF, checked_level
 from quorate.studies.simulate import Outcome, run_one, task_of
 
+S = TypeVar("S")
 T = TypeVar("T")
 EXCEED_LEVEL: Final = 0.025  # of the one-sided binomial test, for each true label
 UNCAPPED: Final = NO_CAP - 1  # the paper's rules know no cap on the answers of an item
@@ -44,7 +45,7 @@ class Workers:
         self.jobs = jobs
         self._pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) if jobs > 1 else None
 
-    def map(self, one: Callable[[int], T], seeds: range) -> Iterator[T]:
+    def map(self, one: Callable[[S], T], seeds: Sequence[S]) -> Iterator[T]:
         """``one`` of each seed, in order."""
         if self._pool is None:
             return map(one, seeds)

@@ -10,6 +10,9 @@
     price = 0.05           # a number, or "p1" for the paper's price of these accuracies
     accuracy = [0.88, 0.82]    # P(right) on items of true label 0 and 1
     answers_per_item = 5   # optional: no more than this many answers of the class on one item
+
+For `quorate plan`, ``between = [0.6, 0.9]`` may stand instead of ``accuracy`` where no more is known than that;
+elsewhere it counts as its middle.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from quorate.model import NO_CAP
 from quorate.studies.instances import BUILT_IN, Instance, p1_price
 
 _TOP: Final = ("prior", "alpha", "class")
-_CLASS: Final = ("name", "price", "accuracy", "answers_per_item")
+_CLASS: Final = ("name", "price", "accuracy", "between", "answers_per_item")
 
 
 def load_instance(name_or_path: str | Path) -> Instance:
@@ -83,7 +86,8 @@ def parse_instance(text: str, file: str = "instance") -> Instance:
     accuracy = np.array([_accuracy(row, place) for row, place in zip(rows, places, strict=True)])
     price = np.array([_price(row, c, place) for row, c, place in zip(rows, accuracy, places, strict=True)])
     caps = np.array([_cap(row, place) for row, place in zip(rows, places, strict=True)])
-    return Instance(Path(file).stem, tuple(names), accuracy, price, prior, alpha, caps)
+    between = np.array([_between(row, place) or (np.nan, np.nan) for row, place in zip(rows, places, strict=True)])
+    return Instance(Path(file).stem, tuple(names), accuracy, price, prior, alpha, caps, between)
 
 
 def _known(table: Mapping[str, Any], known: tuple[str, ...], place: str) -> None:
@@ -116,6 +120,8 @@ def _name(row: Mapping[str, Any], before: list[str], place: str) -> str:
 
 
 def _accuracy(row: Mapping[str, Any], place: str) -> tuple[float, float]:
+    if span := _between(row, place):
+        return (sum(span) / 2, sum(span) / 2)
     pair = row.get("accuracy")
     if not isinstance(pair, list) or len(pair) != 2:
         raise FileError(
@@ -124,6 +130,18 @@ def _accuracy(row: Mapping[str, Any], place: str) -> tuple[float, float]:
         )
     return (_number(pair[0], f"{place}: key 'accuracy', first", 0, 1),
             _number(pair[1], f"{place}: key 'accuracy', second", 0, 1))  # fmt: skip
+
+
+def _between(row: Mapping[str, Any], place: str) -> tuple[float, float] | None:
+    if "between" not in row:
+        return None
+    if "accuracy" in row:
+        raise FileError(f"{place} has both 'accuracy' and 'between'.", hint="Keep the one that you know.")
+    pair = row["between"]
+    if not isinstance(pair, list) or len(pair) != 2:
+        raise FileError(f"{place}: key 'between' is {pair!r}.", hint="Write two probabilities: between = [0.6, 0.9].")
+    low = _number(pair[0], f"{place}: key 'between', first", 0, 1)
+    return low, _number(pair[1], f"{place}: key 'between', second", low, 1)
 
 
 def _price(row: Mapping[str, Any], accuracy: np.ndarray[Any, np.dtype[np.float64]], place: str) -> float:

@@ -33,6 +33,7 @@ class Instance:
     prior: float = 0.5
     alpha: float = 0.05
     answers_per_item: IntArray | None = None  # (M,), None: no class is capped
+    between: FloatArray | None = None  # (M, 2) where accuracies are only known to lie, nan where they are known
 
     @property
     def caps(self) -> IntArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,11 +13,22 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+SHORT = 24  # cells up to this long are never wrapped
+PIPED_WIDTH = 120  # nobody's window is narrower than a file
+
+
 def console(*, stderr: bool = False) -> Console:
     """A console that is plain when its stream is not a terminal."""
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False, soft_wrap=True)
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() or "COLUMNS" in os.environ else PIPED_WIDTH
+    return Console(stderr=stderr, highlight=False, soft_wrap=True, width=width)
+
+
+def say(sentence: str) -> None:
+    """A line of text on stdout."""
+    console().print(sentence, markup=False)
 
 
 def print_json(data: Any) -> None:
@@ -51,7 +63,8 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title:
     rows = [[cell if isinstance(cell, str) else number(cell) for cell in row] for row in rows]
     for at, name in enumerate(columns):
         numeric = all(_is_number(row[at]) for row in rows)
-        table.add_column(name, justify="right" if numeric else "left", no_wrap=numeric)
+        short = max((len(row[at]) for row in rows), default=0) <= SHORT
+        table.add_column(name, justify="right" if numeric else "left", no_wrap=numeric or short)
     for row in rows:
         table.add_row(*row)
     console().print(table)

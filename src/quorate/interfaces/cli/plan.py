@@ -1,0 +1,149 @@
+"""``quorate plan``: the bill before a cent is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from quorate.interfaces.cli._app import Json, app
+from quorate.interfaces.cli._output import number, print_json, print_table, say
+from quorate.interfaces.cli._progress import progress
+
+if TYPE_CHECKING:
+    from quorate.campaign.outlook import Outlook
+
+USUAL = ("calibrated", "certified", "asym-imcw", "votes-3", "votes-5")
+CURVES = ("calibrated", "certified", "asym-imcw")
+
+
+@app.command()
+def plan(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="INSTANCE|CAMPAIGN", help="An instance (name or TOML file) or a campaign's TOML file."
+        ),
+    ],
+    items: Annotated[int | None, typer.Option(help="Items to label. Left out: the campaign's own, or 1000.")] = None,
+    alpha: Annotated[float | None, typer.Option(help="The error to promise. Left out: as the file says.")] = None,
+    budget: Annotated[str | None, typer.Option(help='What may be spent, like "300 USD".')] = None,
+    policy: Annotated[
+        list[str] | None, typer.Option(help=f"Compare these (repeat the option). Left out: {', '.join(USUAL)}.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="The forecast only: no other accuracies, no curve.")] = False,
+    picture: Annotated[
+        Path | None, typer.Option(help="Draw cost against accuracy into this PNG or SVG file.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the simulated worlds.")] = 0,
+    jobs: Annotated[int | None, typer.Option(help="Processes. Left out: one a core.")] = None,
+    json: Json = False,
+) -> None:
+    """Forecast what a campaign will cost, before anything is bought.
+
+    Every policy is played to its end in 19 worlds drawn from what is believed of the classes; the range over them
+    holds the real bill with probability 90 %, if the beliefs are right.  In an instance file a class may say
+    [bold]between = \\[0.6, 0.9][/bold] instead of its accuracy.
+
+    Example: [bold]quorate plan p1-asym --items 10000 --alpha 0.05 --budget "60000 USD"[/bold]
+    """
+    from quorate.campaign.outlook import outlook
+    from quorate.interfaces.planning import question, to_json
+    from quorate.registry import lookup
+    from quorate.studies.campaigns import Workers
+
+    asked = question(source, items=items, alpha=alpha, budget=budget, seed=seed)
+    chosen = {name: lookup("policies", name) for name in policy or USUAL}
+    ladder = () if quick else tuple(name for name in CURVES if name in chosen)
+    with Workers(jobs) as workers:
+
+        def run(one: Callable[[Any], Any], games: Sequence[Any]) -> Iterator[Any]:
+            with progress("campaigns", len(games)) as done:
+                for number_done, result in enumerate(workers.map(one, games), 1):
+                    done(number_done)
+                    yield result
+
+        answer = outlook(chosen, asked.task, asked.possible, asked.items, ladder=ladder, run=run)
+    if json:
+        print_json(to_json(answer, asked))
+    else:
+        _show(answer, asked)
+    if picture is not None:
+        from quorate.studies.plan_picture import draw
+
+        draw(answer, asked.currency, picture)
+        say(f"Drawn: {picture}")
+
+
+def _show(answer: Outlook, asked: Any) -> None:
+    title = f"{asked.name}: {answer.items:,} items, each label right with probability {1 - asked.task.alpha:g}"
+    rows = []
+    for one in answer.forecasts:
+        low, high = one.interval()
+        rows.append(
+            (
+                one.policy,
+                number(one.mean),
+                f"{number(low)} – {number(high)}",
+                number(one.mean / answer.items),
+                f"{number(one.answers.sum(axis=1).mean() / answer.items, 3)}",
+                number(one.rounds.mean(), 3),
+                f"{100 * one.undecided.mean():.2g} %",
+                f"{100 * one.wrong.mean():.2g} %",
+            )
+        )
+    columns = [
+        "policy",
+        f"cost {asked.currency}",
+        "90 % between",
+        "per item",
+        "answers",
+        "rounds",
+        "undecided",
+        "wrong",
+    ]
+    print_table(columns, rows, title=title)
+    say(f"Nobody who knew the classes could pay less than {number(answer.oracle)} per item on average.")
+    first = answer.forecasts[0]
+    shares = first.answers.mean(axis=0)
+    say(
+        f"{first.policy} would buy "
+        + ", ".join(f"{number(int(n))} from {name}" for n, name in zip(shares, asked.classes, strict=True))
+        + "."
+    )
+    if asked.budget is not None:
+        say(_on_budget(answer, asked))
+    for name, rungs in answer.ladder.items():
+        if name == first.policy:
+            say("")
+            print_table(
+                ["right with probability", "cost", "per item", "least possible"],
+                [
+                    (f"{1 - r.alpha:g}", number(r.per_item * answer.items), number(r.per_item), number(r.oracle))
+                    for r in rungs
+                ],
+                title=f"Other accuracies, {name}",
+            )
+    if answer.ladder and "certified" in answer.ladder:
+        when = (
+            "at no size up to a million items"
+            if answer.proof_from is None
+            else f"from {answer.proof_from:,} items on"
+        )
+        say(f"A proof (certified) costs at most 20 % more than calibrated {when}.")
+
+
+def _on_budget(answer: Outlook, asked: Any) -> str:
+    first = answer.forecasts[0]
+    sure = 100 * first.covered_by(asked.budget)
+    text = f"{asked.budget:,.2f} {asked.currency} is enough for {first.policy} in {sure:.0f} % of the worlds"
+    if first.policy in answer.ladder:
+        alpha = answer.bought_by(first.policy, asked.budget)
+        text += (
+            "; it buys none of the accuracies compared"
+            if alpha is None
+            else f"; on average it buys labels that are right with probability {1 - alpha:g}"
+        )
+    return text + "."

@@ -1,0 +1,105 @@
+"""`quorate plan` as its user types it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+FILE = """
+prior = 0.3
+alpha = 0.05
+[[class]]
+name = "small-llm"
+price = 0.001
+between = [0.6, 0.9]
+[[class]]
+name = "crowd"
+price = 0.05
+between = [0.7, 0.95]
+[[class]]
+name = "expert"
+price = 1.0
+accuracy = [0.97, 0.96]
+"""
+
+
+def run(*arguments, cwd):
+    command = [sys.executable, "-c", "from quorate.interfaces.cli import main; main()", *arguments]
+    return subprocess.run(command, cwd=cwd, text=True, capture_output=True, check=False)
+
+
+@pytest.fixture
+def instance(tmp_path):
+    (tmp_path / "mine.toml").write_text(FILE)
+    return tmp_path
+
+
+def test_the_forecast_as_json(instance):
+    done = run("plan", "mine.toml", "--items", "120", "--policy", "mle", "--policy", "votes-3", "--quick",
+               "--budget", "20 EUR", "--jobs", "1", "--json", cwd=instance)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert (answer["items"], answer["alpha"], answer["currency"], answer["budget"]) == (120, 0.05, "EUR", 20)
+    mle, votes = answer["policies"]
+    assert mle["cost_low"] <= mle["cost"] <= mle["cost_high"]
+    assert votes["cost"] == pytest.approx(120 * 3 * 0.001)
+    assert votes["answers"] == {"small-llm": 360, "crowd": 0, "expert": 0}
+    assert votes["budget_enough"] == 1
+    assert 0 < answer["oracle_per_item"] < mle["cost_per_item"]
+
+
+def test_the_table_names_every_policy(instance):
+    done = run(
+        "plan",
+        "mine.toml",
+        "--items",
+        "50",
+        "--policy",
+        "cbs",
+        "--policy",
+        "votes-5",
+        "--quick",
+        "--jobs",
+        "1",
+        cwd=instance,
+    )
+    assert done.returncode == 0, done.stderr
+    for word in ("cbs", "votes-5", "90 % between", "50 items", "from small-llm"):
+        assert word in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("[0.6, 0.9]", "[0.9, 0.6]"), ("mine.toml", "number 1", "'small-llm'", "'between', second", "0.6")),
+        (("[0.6, 0.9]", "0.7"), ("mine.toml", "number 1", "between = [0.6, 0.9]")),
+        (
+            ("between = [0.6, 0.9]", "between = [0.6, 0.9]\naccuracy = [0.8, 0.8]"),
+            ("both", "'accuracy'", "'between'"),
+        ),
+    ],
+)
+def test_a_wrong_belief_names_file_table_and_key(instance, change, words):
+    (instance / "mine.toml").write_text(FILE.replace(*change))
+    done = run("plan", "mine.toml", "--quick", cwd=instance)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    for word in words:
+        assert word in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "word"),
+    [
+        ("--alpha", "0.7", "alpha is 0.7"),
+        ("--items", "0", "items is 0"),
+        ("--budget", "lots", "'lots'"),
+        ("--policy", "best", "'best'"),
+    ],
+)
+def test_a_wrong_option_is_named(instance, option, value, word):
+    done = run("plan", "p1-asym", "--quick", option, value, cwd=instance)
+    assert done.returncode == 2
+    assert word in done.stderr
+    assert "Traceback" not in done.stderr
