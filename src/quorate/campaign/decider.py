@@ -116,7 +116,8 @@ class Decider:
         self._next = np.full(n, NOBODY, np.int16)
         self._stage_row = np.full(n, -1, np.int64)  # the item's row in the current stage, −1 outside
         self._base: NDArray[np.int16] | None = None  # counts at the start of a fresh stage
-        self._active = 0  # items of the current stage that the plan has not done with
+        self._later = np.zeros(0, np.int64)  # items of the stage that have not entered it: money is short
+        self._active = 0  # items that have entered the stage, and that the plan has not done with
         self._in_flight = 0
         self._early = np.zeros((4, 0), np.int64)  # told before its turn
         self._cap = np.minimum(task.answers_per_item, task.item_cap).astype(np.int16)
@@ -136,6 +137,7 @@ class Decider:
 
         The asks that one item is given at once are not torn apart: with several in flight there may be a few more.
         """
+        self._go_on()
         while self._unpaid and self._pay():
             pass
         ready = self._ready.take(limit)
@@ -334,7 +336,7 @@ class Decider:
     @property
     def at_barrier(self) -> bool:
         """Every item of the stage is done with, and nothing is in flight."""
-        return not self.done and self._active == 0 and self._in_flight == 0
+        return not self.done and self._active == 0 and self._in_flight == 0 and not len(self._later)
 
     def cross(self) -> None:
         """Begin the policy's next stage; without one the policy has ended."""
@@ -350,15 +352,30 @@ class Decider:
         self._base = self.counts[rows].copy() if stage.fresh else None
         self.verdict[rows] = OPEN
         self.reason[rows] = 0
-        self._active = len(rows)
+        self._later = rows
         if self.purse is not None and self.money is not None:
-            dearest = int(self.money.price[self.alive].max()) if self.alive.any() else 0
-            self.purse.begin(len(rows), dearest * self.parallel)
+            price = self.money.price[self.alive] if self.alive.any() else np.zeros(1, np.int64)
+            self.purse.begin_stage(int(price.min()), int(price.max()) * self.parallel)
+        self._enter()
+
+    def _enter(self) -> None:
+        """Let items into the stage, in order: all of them, or as many as there is money for."""
+        waiting = len(self._later)
+        several = waiting if self.purse is None else self.purse.tranche(waiting)
+        rows, self._later = self._later[:several], self._later[several:]
+        self._active = len(rows)
+        if self.purse is not None:
+            self.purse.enter(len(rows))
         self._decide(rows)
 
     def _go_on(self) -> None:
-        while not self.by_hand and self.at_barrier:
-            self.cross()
+        while self._active == 0 and self._in_flight == 0:
+            if len(self._later):
+                self._enter()
+            elif self.by_hand or self.done:
+                return
+            else:
+                self.cross()
 
     def _end(self) -> None:
         self.done = True

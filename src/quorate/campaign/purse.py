@@ -9,21 +9,33 @@ before its turn while money is plentiful, that is, while everybody behind could 
 Then lock-step would have granted it, too: whatever its predecessors ask, the money is there.  Otherwise it waits until
 all active items stand at the same step with nothing in flight; what is left is then given out in the order of items,
 and whoever asks for more than is left goes without.  Both ways give every item the same, for any number of buyers.
+
+Lock-step alone would spend a small budget on the first steps of all items and conclude none of them.  So a stage that
+the money may not suffice for is entered by *tranches*, in the order of items: as many at once as half of the free
+money pays for, at the stage's cost per item so far.  What runs out of money is then the last few items, not all.
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 Rows = NDArray[np.int64]
 
+GUESS: Final = 20  # steps of the dearest class that an item costs, until the stage knows better
+HEADROOM: Final = 2
+
 
 class Purse:
     """The money of one campaign, in micros, and how many steps each item of the stage has taken.
 
     >>> purse = Purse(items=3, budget=5)
-    >>> purse.begin(active=3, dearest=2)
+    >>> purse.begin_stage(cheapest=2, dearest=2)
+    >>> purse.tranche(waiting=3)   # at 20 steps each, not even one is sure to be paid for
+    1
+    >>> purse.enter(active=3)
     >>> granted, refused = purse.grant(np.arange(3), np.array([2, 2, 2]), quiet=True)   # 6 are not there
     >>> granted, refused, purse.free
     (array([0, 1]), array([2]), 1)
@@ -38,16 +50,35 @@ class Purse:
         self._active = 0
         self._steps = 0  # the sum of the steps of the active items
         self._dearest = 0
+        self._cheapest = 0
+        self._entered = 0  # items of the stage so far
+        self._spent_before = 0
 
     @property
     def free(self) -> int:
         """What is neither spent nor reserved."""
         return self.budget - self.spent - self.reserved
 
-    def begin(self, active: int, dearest: int) -> None:
-        """A stage begins with this many items, none of which can take a step that costs more than ``dearest``."""
+    def begin_stage(self, cheapest: int, dearest: int) -> None:
+        """A stage begins, in which a step costs at least ``cheapest`` and at most ``dearest``."""
+        self._cheapest, self._dearest = cheapest, dearest
+        self._entered, self._spent_before = 0, self.spent
+
+    def tranche(self, waiting: int) -> int:
+        """How many of the stage's waiting items may enter now; nothing is in flight."""
+        if self.free < self._cheapest:
+            return waiting  # there is nothing to share out
+        known = self._entered > 0
+        cost = (self.spent - self._spent_before) / self._entered if known else GUESS * self._dearest
+        if cost <= 0:
+            return waiting
+        return min(waiting, max(1, int(self.free / (HEADROOM * cost))))
+
+    def enter(self, active: int) -> None:
+        """So many items of the stage enter; none has taken a step, and those who entered before have left."""
         self._step[:] = 0
-        self._highest, self._active, self._steps, self._dearest = 0, active, 0, dearest
+        self._highest, self._active, self._steps = 0, active, 0
+        self._entered += active
 
     def leave(self, rows: Rows) -> None:
         """The stage has done with these items."""
