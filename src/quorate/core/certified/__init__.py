@@ -1,0 +1,1 @@
+"""The certified policy's parts: plans that are exact at bounds, and bounds that hold at any time."""
