@@ -71,6 +71,9 @@ def _pairs(items: Any, id_column: str | None, first: int) -> Iterable[tuple[str,
 
 def _numbered(items: Iterable[Any], id_column: str | None, first: int) -> Iterable[tuple[str, Mapping[str, Any]]]:
     for row, one in enumerate(items):
+        if hasattr(one, "payload"):  # an item read from a file
+            yield one.id, one.payload
+            continue
         if not isinstance(one, Mapping):
             yield str(first + row), _record(one)
             continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from decimal import Decimal
 from typing import Any, Final
 
@@ -159,11 +159,3 @@ def _check_numbers(spec: Spec) -> None:
     for what, value, right, rule in bounds:
         if not right:
             raise SpecError(f"{what} is {value!r}.", hint=f"It must be {rule}.")
-
-
-@dataclass(frozen=True, slots=True)
-class PlatformSpec:
-    """Where a class is asked: a registered kind of platform and its options."""
-
-    kind: str
-    options: Mapping[str, Any] = field(default_factory=dict)
