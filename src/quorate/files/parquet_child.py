@@ -12,11 +12,10 @@ from typing import Final
 
 from quorate.errors import FileError, MissingExtra, QuorateError
 from quorate.files import limits
-from quorate.files.values import payload_of
+from quorate.files.values import NESTED, payload_of
 
 BATCH: Final = 1000  # rows at a time
 COMPLETE: Final = "Is the file complete?"
-NESTED: Final = {b"quorate": b"json"}  # marks our own columns that hold JSON
 
 
 def main(path: str) -> int:

@@ -78,8 +78,10 @@ def _typed(cell: str, kind: Any, place: str) -> Any:
     try:
         if kind == "boolean":
             return {"true": True, "false": False}[cell]
-        return {"integer": int, "number": float, "json": lambda c: json.loads(c.removeprefix("'"))}[kind](cell)
-    except (ValueError, KeyError, TypeError, RecursionError):
+        if kind == "json":
+            return json.loads(cell.removeprefix("'"))
+        return int(cell) if kind == "integer" else float(cell)
+    except (ValueError, KeyError, RecursionError):
         raise FileError(
             f"{place}: {shown(cell)} is not {kind}.", hint="Was the file changed after the export?"
         ) from None

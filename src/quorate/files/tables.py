@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 from quorate.errors import FileError, MissingExtra
-from quorate.files.parquet_child import NESTED
 from quorate.files.sidecar import KIND, defused, sidecar_path
 from quorate.files.sources import format_of, rows_of
-from quorate.files.values import plain
+from quorate.files.values import NESTED, plain
 
 _BATCH: Final = 10_000  # rows of Parquet at a time
 Kind = Literal["text", "integer", "number", "boolean", "json"]
@@ -103,7 +102,7 @@ def _to_disk(path: Path) -> None:
 def _write_csv(path: Path, columns: Sequence[Column], rows: Iterable[Mapping[str, Any]]) -> int:
     count = 0
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
+        writer = csv.writer(file, lineterminator="\r\n")
         writer.writerow([defused(one.name) for one in columns])
         for row in rows:
             count += 1
@@ -180,13 +179,8 @@ def _write_parquet(path: Path, columns: Sequence[Column], rows: Iterable[Mapping
         for batch in _batched(rows):
             count += len(batch)
             cells = {
-                one.name: [
-                    _json(row[one.name])
-                    if one.name in nested and row.get(one.name) is not None
-                    else row.get(one.name)
-                    for row in batch
-                ]
-                for one in columns
+                name: [_json(row[name]) if name in nested and row[name] is not None else row[name] for row in batch]
+                for name in schema.names
             }
             writer.write_table(pa.table(cells, schema=schema))
     return count

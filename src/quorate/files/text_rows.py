@@ -34,9 +34,7 @@ class Lines:
         self.path = path
         self.number = 0
         self.row = 0  # characters since the last row was complete
-        self._raw: IO[bytes] = path.open("rb")
-        if path.suffix == ".gz":
-            self._raw = gzip.GzipFile(fileobj=self._raw)  # type: ignore[assignment]
+        self._raw: IO[bytes] = gzip.GzipFile(path) if path.suffix == ".gz" else path.open("rb")  # type: ignore[assignment]
         try:
             head = self._raw.read(4)
             self._raw.seek(0)

@@ -6,10 +6,12 @@ import math
 from collections.abc import Mapping
 from datetime import date, datetime, time
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 from quorate.errors import FileError
 from quorate.files import limits
+
+NESTED: Final = {b"quorate": b"json"}  # marks the Parquet columns of ours that hold JSON
 
 
 def payload_of(row: Mapping[str, Any], place: str) -> dict[str, Any]:
