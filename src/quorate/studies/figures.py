@@ -112,7 +112,7 @@ def runs(figures: Iterable[Figure] = FIGURES, *, quick: bool = False) -> list[Ru
 
 def _campaigns(policy: str, items: int, *, quick: bool) -> int:
     """As many as the time allows: few where a campaign is long."""
-    full = {100: 400, 300: 400, 1_000: 400, 3_000: 200, 10_000: 100, 30_000: 50, 100_000: 25}[items]
+    full = {100: 400, 300: 400, 1_000: 400, 3_000: 400, 10_000: 200, 30_000: 100, 100_000: 50}[items]
     if policy in ("certified", "calibrated"):
-        full = full // 4
-    return max(full // 10, 5) if quick else full
+        full = max(full // 10, 10)
+    return max(full // 20, 5) if quick else full

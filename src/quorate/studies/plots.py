@@ -18,6 +18,7 @@ Records = Mapping[Series, Sequence[Mapping[str, Any]]]  # a record a point, by N
 
 _WIDTH: Final = 3.5  # inches: one column
 _PANEL: Final = 2.0
+_ASIDE: Final = 1.035
 _INTERVAL: Final = 1.96  # bars are 95 % intervals
 # Told apart by marker and line first, so that a grey print loses nothing.
 _MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
@@ -35,7 +36,6 @@ _STYLE: Final[dict[Any, Any]] = {
     "lines.linewidth": 1.1,
     "lines.markersize": 3.6,
     "svg.hashsalt": "quorate",
-    "svg.fonttype": "none",
 }
 _VALUE: Final[Mapping[str, tuple[str, Callable[[Mapping[str, Any]], tuple[float, float]]]]] = {
     "accuracy": ("accuracy of labels", lambda r: (1 - r["error"], r["error_se"])),
@@ -83,12 +83,15 @@ def _panel(ax: Axes, figure: Figure, panel: str, records: Records) -> None:
     for at, series in enumerate(figure.series):
         points = [(one["items"], *value(one)) for one in records[series]]
         items, mean, se = np.array(points, np.float64).T
+        aside = _ASIDE ** (at - (len(figure.series) - 1) / 2)  # bars side by side, not on top of one another
         ax.errorbar(
-            items, mean, yerr=_INTERVAL * se, label=series.label(with_instance=several), capsize=1.5,
+            items * aside, mean, yerr=_INTERVAL * se, label=series.label(with_instance=several), capsize=1.5,
             elinewidth=0.7, marker=_MARKERS[at], linestyle=_LINES[at], color=_SHADES[at],
             markerfacecolor="white" if at % 2 else _SHADES[at], markeredgewidth=0.8,
         )  # fmt: skip
     ax.set_xscale("log")
+    ticks = [10**power for power in range(2, 6) if 10**power <= items[-1]]
+    ax.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
     ax.set_ylabel(name)
     ax.grid(axis="y", color="0.9", linewidth=0.5)
     ax.set_axisbelow(True)

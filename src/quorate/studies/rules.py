@@ -28,6 +28,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "bias-identification": BiasIdentification,
     "mle": FixedMLE,
 }
+_LONGEST: Final = 20_000  # answers that are followed; what is open then is called undecided
 # The rule that each policy stops with, where it is one rule on one class.
 RULE_OF: Final[Mapping[str, str]] = {
     "sym-imcw": "direction-test",
@@ -61,12 +62,15 @@ def checked_level(instance: Instance, alpha: float | None) -> float:
 def exact(instance: Instance, rule: str, alpha: float) -> tuple[Performance, ...]:
     """A rule on each class of an instance, with its true matrix where the rule needs one; enumerated, not sampled.
 
+    A class's cap on answers per item holds; an item without a label then is undecided.
+
     >>> from quorate.studies.instances import BUILT_IN
     >>> [round(one.mean_answers(), 1) for one in exact(BUILT_IN["p1-asym"], "mle", alpha=0.05)]
     [5.0, 12.0, 9.0, 9.0, 64.0]
     """
     rule_named(rule)
-    return tuple(_performance(rule, alpha, c0, c1) for c0, c1 in instance.accuracy.tolist())
+    rows = zip(instance.accuracy.tolist(), instance.caps.tolist(), strict=True)
+    return tuple(_performance(rule, alpha, c0, c1, min(cap, _LONGEST)) for (c0, c1), cap in rows)
 
 
 def exact_cost(instance: Instance, policy: str, alpha: float) -> FloatArray | None:
@@ -78,5 +82,5 @@ def exact_cost(instance: Instance, policy: str, alpha: float) -> FloatArray | No
 
 
 @lru_cache(maxsize=256)
-def _performance(rule: str, alpha: float, c0: float, c1: float) -> Performance:
-    return performance(RULES[rule](alpha, c0, c1), (c0, c1))
+def _performance(rule: str, alpha: float, c0: float, c1: float, cap: int) -> Performance:
+    return performance(RULES[rule](alpha, c0, c1), (c0, c1), cap=cap)

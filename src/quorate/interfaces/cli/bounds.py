@@ -11,6 +11,8 @@ from quorate.interfaces.cli._app import Json, app
 from quorate.interfaces.cli._output import number, print_json, print_table
 from quorate.interfaces.cli.simulate import Alpha, Instance
 
+_NOTHING = 1e-12  # the enumeration stops when less is open
+
 
 @app.command()
 def bounds(instance: Instance, alpha: Alpha = None, json: Json = False) -> None:
@@ -68,6 +70,7 @@ def exact(
 
     Example: [bold]quorate exact p1-asym --rule direction-test --alpha 0.05[/bold]
     """
+    from quorate.core.information import expected
     from quorate.studies import rules
     from quorate.studies.instance_file import load_instance
 
@@ -82,6 +85,7 @@ def exact(
             "cost": one.cost(price, world.prior),
             "error": one.mean_error(world.prior),
             "error_by_label": one.error,
+            "undecided": float(expected(one.undecided, world.prior)),
             "undecided_by_label": one.undecided,
         }
         for name, price, one in zip(world.classes, world.price.tolist(), rules.exact(world, rule, level), strict=True)
@@ -90,11 +94,19 @@ def exact(
         print_json({"instance": world.name, "rule": rule, "alpha": level, "prior": world.prior, "classes": found})
         return
     rows = [
-        (one["class"], one["price"], one["answers"], *one["answers_by_label"], one["cost"], *one["error_by_label"])
+        (
+            one["class"],
+            one["price"],
+            one["answers"],
+            *one["answers_by_label"],
+            one["cost"],
+            *one["error_by_label"],
+            0 if max(one["undecided_by_label"]) < _NOTHING else one["undecided"],
+        )
         for one in found
     ]
     print_table(
-        ["class", "price", "answers", "label 0", "label 1", "cost", "error 0", "error 1"],
+        ["class", "price", "answers", "label 0", "label 1", "cost", "error 0", "error 1", "undecided"],
         rows,
         title=f"{rule} on {world.name}, alpha {level}: per item, exact",
     )

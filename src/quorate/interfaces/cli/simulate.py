@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any
 
 import typer
@@ -81,7 +82,7 @@ def simulate(
 
 
 def _show(record: dict[str, Any]) -> None:
-    title = "{policy} on {instance}: {campaigns:,} campaigns of {items:,} items, alpha {alpha}, seed {seed}"
+    title = "{policy} on {instance}: {items:,} items × {campaigns:,}, alpha {alpha}, seed {seed}"
     lines = [
         ("cost per item", "cost_per_item", "cost_se"),
         ("  of which explore", "explore_cost", "explore_cost_se"),
@@ -98,8 +99,12 @@ def _show(record: dict[str, Any]) -> None:
         (f"chose the cheapest, {record['best_class']}", "best_class_fraction", "best_class_fraction_se"),
     ]
     rows = [
-        (label, number(record[key]), f"± {number(record[se])}" if se and record[se] is not None else "")
+        (label, number(record[key]), _error(record[se]) if se else "")
         for label, key, se in lines
         if record[key] is not None
     ]
     print_table(["", "mean", "standard error"], rows, title=title.format(**record))
+
+
+def _error(se: float) -> str:
+    return "–" if math.isnan(se) else f"± {number(se)}"
