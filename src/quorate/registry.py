@@ -3,7 +3,7 @@
 A line here is all that a new rule, policy, store or platform needs to appear in ``--help``, in the docs table and in
 its contract tests.  A third-party package does the same through an entry point of the group ``quorate.policies``
 (``quorate.platforms``, …).  Values are ``"module:attribute"``, imported when first asked for; where the attribute is
-a mapping, the name is its key.
+a mapping, the name is its key; where it is a class, it is made with its defaults.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ _PAPER: Final = "quorate.core.policies.explore_exploit:PAPER"
 _WITH_MIXTURE: Final = "quorate.core.policies.explore_exploit:WITH_MIXTURE"
 
 POLICIES: Final = {
+    "calibrated": "quorate.core.policies.calibrated:Calibrated",
+    "certified": "quorate.core.policies.certified:Certified",
     "asym-imcw+mixture": _WITH_MIXTURE,
     "sym-imcw+mixture": _WITH_MIXTURE,
     "asym-imcw": _PAPER,
@@ -36,8 +38,8 @@ PLATFORMS: Final = {  # kind -> build(classes, seed=, labels=, folder=): a platf
     "callable": "quorate.platforms.callable:build",
 }
 
-_ONE: Final = {"policies": "policy", "platforms": "platform"}
-STORES: Final = {scheme: "quorate.stores:open_store" for scheme in ("memory", "sqlite", "postgresql", "postgres")}
+_ONE: Final = {"stores": "store", "policies": "policy", "platforms": "platform"}
+STORES: Final = dict.fromkeys(("memory", "sqlite", "postgresql", "postgres"), "quorate.stores:open_store")
 
 ALL: Final[Mapping[str, Mapping[str, str]]] = {"stores": STORES, "policies": POLICIES, "platforms": PLATFORMS}
 
@@ -60,7 +62,9 @@ def lookup(kind: str, name: str) -> Any:
     if name in ALL[kind]:
         module, attribute = ALL[kind][name].split(":")
         found = getattr(import_module(module), attribute)
-        return found[name] if isinstance(found, Mapping) else found
+        if isinstance(found, Mapping):
+            return found[name]
+        return found() if isinstance(found, type) else found
     for one in entry_points(group=f"quorate.{kind}"):
         if one.name == name:
             return one.load()
