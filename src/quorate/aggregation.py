@@ -24,7 +24,8 @@ def aggregate(frame: Frame, method: str = "dawid-skene") -> Frame:
 
     ``frame`` is a pandas or polars frame or a mapping of columns ``item, class, label`` or ``task, worker, label``;
     what comes back is of the same kind, with the columns item (or task), label, confidence and answers, items in the
-    order in which they first occur.  Any number of labels of any type; answers without a label are left out.
+    order in which they first occur.  Any number of labels of any type.  Answers without a label are left out; an item
+    that has no other gets the label None and the confidence nan.
 
     ``method`` is ``dawid-skene`` (a confusion matrix per class; the confidence is the probability of the label),
     ``one-coin`` (one accuracy per class), or ``majority`` (the confidence is the share of the votes).  Ties go to the
@@ -39,12 +40,14 @@ def aggregate(frame: Frame, method: str = "dawid-skene") -> Frame:
     item_name, item, who, label = columns(frame)
     answers, names = answer_table(item, who, label)
     posterior = _majority(answers) if method == "majority" or answers.labels < 2 else _fitted(answers, method)
-    best = posterior.argmax(axis=1) if answers.labels else np.zeros(0, np.int64)
+    best = posterior.argmax(axis=1)
+    asked = np.bincount(answers.item, minlength=answers.items)
+    confidence = np.where(asked > 0, posterior[np.arange(answers.items), best], np.nan)
     result = {
         item_name: names.items,
-        "label": [names.labels[one] for one in best.tolist()],
-        "confidence": posterior[np.arange(answers.items), best].tolist(),
-        "answers": np.bincount(answers.item, minlength=answers.items).tolist(),
+        "label": [names.labels[one] if n else None for one, n in zip(best.tolist(), asked.tolist(), strict=True)],
+        "confidence": confidence.tolist(),
+        "answers": asked.tolist(),
     }
     labelled: Frame = _like(frame, result)
     return labelled
@@ -110,12 +113,9 @@ def missing(column: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _is_missing(value: Any) -> bool:
-    return (
-        value is None
-        or value == ""
-        or (isinstance(value, float) and value != value)
-        or type(value).__name__ in {"NAType", "NaTType"}
-    )
+    if isinstance(value, float):
+        return value != value
+    return value is None or type(value).__name__ in {"NAType", "NaTType"} or (isinstance(value, str) and not value)
 
 
 def _array(column: Any) -> NDArray[Any]:

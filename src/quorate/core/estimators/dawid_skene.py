@@ -72,7 +72,7 @@ def dawid_skene(
     confusion, prior = _maximise(x, posterior * items[:, None], shape, pseudo)[:2]
     bound, iterations, converged = -np.inf, 0, False
     while not converged and iterations < max_iter:
-        posterior = _posterior(x, confusion, prior)
+        posterior = posterior_of(x, confusion, prior)
         confusion, prior, expected = _maximise(x, posterior * items[:, None], shape, pseudo)
         new = _bound(expected, confusion, prior, posterior, items)
         converged = new - bound < tol * answers
@@ -99,7 +99,8 @@ def one_coin(expected: FloatArray) -> FloatArray:
     return confusion
 
 
-def _posterior(x: FloatArray | csr_array, confusion: FloatArray, prior: FloatArray) -> FloatArray:
+def posterior_of(x: FloatArray | csr_array, confusion: FloatArray, prior: FloatArray) -> FloatArray:
+    """P(label | counts) of each row (n, K)."""
     labels = len(prior)
     log_joint = x @ np.log(np.maximum(confusion, _TINY)).reshape(-1, labels) + np.log(np.maximum(prior, _TINY))
     log_joint -= log_joint.max(axis=1, keepdims=True)
