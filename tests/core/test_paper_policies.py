@@ -232,6 +232,7 @@ def test_several_answers_in_flight_change_nothing_but_the_bill() -> None:
     done = run_one(ASYM, PAPER["asym-imcw"], task, parallel=4)
     assert done.decided.all()
     assert done.error() <= 0.05
+    assert done.stage_cost["explore"] == pytest.approx(200 * ASYM.price.sum())  # one answer each, never more
 
 
 # ------------------------------------------------------------------------------------------ what goes wrong

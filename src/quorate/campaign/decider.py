@@ -165,8 +165,11 @@ class Decider:
         return self._in_flight
 
     def _copies(self, rows: NDArray[np.int64], classes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """How many answers to ask for at once; nothing is in flight for these items."""
-        if self.parallel == 1:
+        """How many answers to ask for at once; nothing is in flight for these items.
+
+        One in a fixed stage: its plan has said how many answers of which class, and a surplus is money lost.
+        """
+        if self.parallel == 1 or self.stage.fixed:
             return np.ones(len(rows), np.int64)
         spare = self._cap[classes] - self.used[rows, classes]
         spare = np.minimum(spare, self.task.item_cap - self.used[rows].sum(axis=1))
