@@ -187,9 +187,7 @@ class Campaign:
         """Add items, all or none; how many.  While a policy is at work they wait for the next cohort."""
         with self._lock:
             self._usable()
-            columns = new_items(
-                items, labels=self.spec.labels, id_column=id_column, gold=gold, first=self.fold.items
-            )
+            columns = new_items(items, labels=self.spec.labels, id_column=id_column, gold=gold, first=self.fold.items)
             self.ledger.add_items(columns)
             self.sync()
             return len(columns)
@@ -236,9 +234,7 @@ class Campaign:
                     hint="Use set_budget for the budget; for anything else create another campaign.",
                 )
             new = {self.spec.class_named(name): price for name, price in (prices or {}).items()}
-            classes = tuple(
-                replace(one, price=new.get(k, one.price)) for k, one in enumerate(self.spec.classes)
-            )
+            classes = tuple(replace(one, price=new.get(k, one.price)) for k, one in enumerate(self.spec.classes))
             self._note(self.ledger.change_spec(replace(self.spec, classes=classes, **fields).as_dict()))
 
     def finish(self) -> None:
@@ -428,9 +424,7 @@ class Campaign:
         none = np.zeros(len(asks), np.int64)
         claimed = self.ledger.claim(NewAsks(asks.item, asks.ordinal, asks.worker_class, none))
         self._wrote(claimed.first, claimed.head)
-        self.record(
-            NewAnswers(asks.item, asks.ordinal, none + NO_LABEL, none + AS_ASKED, none + EXHAUSTED)
-        )
+        self.record(NewAnswers(asks.item, asks.ordinal, none + NO_LABEL, none + AS_ASKED, none + EXHAUSTED))
 
     def adopt(self, n: int | None = None) -> Asks:
         """Take over asks that were claimed by a process that is gone; they keep their keys."""

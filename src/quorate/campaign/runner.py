@@ -108,7 +108,8 @@ class _Runner:
         except KeyboardInterrupt:
             self._drain()
         report = progress_of(self.campaign, self.began, self.clock.now(), self.bought).report(
-            interrupted=self.stopping, trouble={one.name: dict(one.trouble) for one in self.desks.values() if one.trouble}
+            interrupted=self.stopping,
+            trouble={one.name: dict(one.trouble) for one in self.desks.values() if one.trouble},
         )
         self._complain()
         return report
@@ -215,7 +216,9 @@ class _Runner:
         if answer.label is None or answer.failure is not None or answer.label in self.campaign.spec.labels:
             return answer
         desk.note("label outside the spec")
-        return Answer(answer.key, None, answer.worker, answer.price, raw={**answer.raw, "said": str(answer.label)[:200]})
+        return Answer(
+            answer.key, None, answer.worker, answer.price, raw={**answer.raw, "said": str(answer.label)[:200]}
+        )
 
     def _answered(self, desk: Desk, key: str, became: str) -> None:
         if became == "stray":

@@ -154,7 +154,9 @@ def _check_numbers(spec: Spec) -> None:
     ]
     for one in spec.classes:
         most = one.answers_per_item
-        bounds.append((f"answers_per_item of class {one.name!r}", most, most is None or 1 <= most <= NO_CAP, "1 or more"))
+        bounds.append(
+            (f"answers_per_item of class {one.name!r}", most, most is None or 1 <= most <= NO_CAP, "1 or more")
+        )
         bounds.append((f"price of class {one.name!r}", one.price, 0 <= one.price < 2**62, "0 or more"))
     for what, value, right, rule in bounds:
         if not right:

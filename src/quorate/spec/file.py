@@ -91,7 +91,7 @@ def parse_campaign(text: str, path: Path = Path("campaign.toml")) -> CampaignFil
     try:
         top = tomllib.loads(text.removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError as error:
-        raise FileError(f"{path} is not TOML: {error}.", hint="Texts stand in quotes: name = \"toxicity\".") from None
+        raise FileError(f"{path} is not TOML: {error}.", hint='Texts stand in quotes: name = "toxicity".') from None
     except RecursionError:
         raise FileError(f"{path} is nested too deeply.", hint="A campaign needs no lists within lists.") from None
     _check(top, _TOP, f"{path}")
