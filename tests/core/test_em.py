@@ -11,7 +11,9 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit, logsumexp
 
 from quorate.core.estimators.em import BELIEF, Histogram, compress, fit_counts
+from quorate.core.estimators.map_em import EM
 from quorate.errors import SpecError
+from quorate.ports import Estimator
 from quorate.studies.instances import BUILT_IN
 
 P1 = BUILT_IN["p1-asym"].accuracy
@@ -266,3 +268,46 @@ def test_ordinary_data_has_no_notes_and_an_unfinished_fit_says_so():
     counts, _ = answers(P1, 0.5, np.ones((2000, 5), int), rng)
     assert fit_counts(counts).notes == ()
     assert "EM stopped after 2 rounds" in fit_counts(counts, max_iter=2).notes[-1]
+
+
+# --------------------------------------------------------------------------------------------- the value
+
+
+def test_the_estimator_value_is_the_fit_with_intervals():
+    rng = np.random.default_rng(13)
+    counts, _ = answers(P1, 0.3, rng.integers(0, 2, (3000, 5)), rng)
+    matrix = np.where(counts.sum(axis=2) == 0, -1, counts.argmax(axis=2)).T.astype(np.int8)
+    assert isinstance(EM(), Estimator)
+    estimate = EM().estimate(matrix, rng=rng)
+    fit = fit_counts(counts)
+    assert estimate.accuracy_hat == pytest.approx(fit.accuracy_hat, abs=1e-12)
+    assert estimate.prior_hat == pytest.approx(fit.prior_hat, abs=1e-12)
+    assert (np.diff(estimate.interval, axis=2) > 0).all()
+    inside = (estimate.interval[..., 0] < P1) & (estimate.interval[..., 1] > P1)
+    assert inside.sum() >= 8
+    shuffled = EM().estimate(matrix[:, rng.permutation(3000)], rng=np.random.default_rng(1))
+    assert (shuffled.accuracy_hat == estimate.accuracy_hat).all()
+
+
+@settings(max_examples=100, deadline=None)
+@given(hnp.arrays(np.int8, st.tuples(st.integers(1, 10), st.integers(0, 10)), elements=st.integers(-1, 1)))
+def test_the_estimator_value_is_total(matrix):
+    estimate = EM(draws=20).estimate(matrix, rng=np.random.default_rng(0))
+    assert ((estimate.accuracy_hat > 0.5) & (estimate.accuracy_hat < 1)).all()
+    assert np.isfinite(estimate.interval).all()
+    assert (estimate.interval[..., 0] <= estimate.interval[..., 1]).all()
+
+
+@pytest.mark.slow
+def test_ten_thousand_random_explore_matrices():
+    """R21: uninformative classes, one to forty items, three to ten classes, cells missing."""
+    rng = np.random.default_rng(14)
+    for _ in range(10_000):
+        shape = rng.integers(3, 11), rng.integers(1, 41)
+        matrix = (rng.random(shape) < rng.random()).astype(np.int8)
+        matrix[rng.random(shape) < rng.choice([0, 0.3])] = -1
+        rows = np.stack([matrix.T == 0, matrix.T == 1], axis=-1).astype(int)
+        fit = fit_counts(rows)
+        assert np.isfinite(fit.accuracy_hat).all()
+        assert np.isfinite(fit.posterior).all()
+        assert 0.505 <= fit.accuracy_hat.min() <= fit.accuracy_hat.max() <= 0.995
