@@ -177,7 +177,8 @@ class Decider:
 
     def _pay(self) -> bool:
         """Give money to those who wait for it; whether some were refused, so that it pays to look again."""
-        assert self.purse is not None and self.money is not None
+        assert self.purse is not None
+        assert self.money is not None
         rows = self._unpaid.take()
         classes = self._next[rows].astype(np.int64)
         cost = self.money.price[classes] * self._copies(rows, classes)
@@ -270,7 +271,8 @@ class Decider:
 
     def withdraw(self, item: ArrayLike, ordinal: ArrayLike, worker_class: ArrayLike) -> None:
         """These asks were handed out and will never be made, nor any later one of the same turn: no money."""
-        assert self.money is not None and self.purse is not None
+        assert self.money is not None
+        assert self.purse is not None
         rows, where = np.unique(np.asarray(item, np.int64), return_inverse=True)
         first = np.full(len(rows), np.iinfo(np.int64).max)
         np.minimum.at(first, where, np.asarray(ordinal, np.int64))

@@ -136,14 +136,20 @@ class Campaign:
             raise
 
     @classmethod
-    def open(cls, store: str | Store, name: str | None = None, *, policy: Policy | None = None) -> Self:
-        """A campaign that is there already; the name may be left out where there is one only."""
-        place = _store_at(store)
+    def open(
+        cls, store: str | Store, name: str | None = None, *, policy: Policy | None = None, read_only: bool = False
+    ) -> Self:  # fmt: skip
+        """A campaign that is there already; the name may be left out where there is one only.
+
+        ``read_only`` looks at a campaign that another process may be buying for, and changes nothing.
+        """
+        place = _store_at(store, read_only=read_only)
         try:
             return cls(
-                place.open(_only_name(place) if name is None else name), policy=policy,
+                place.open(_only_name(place) if name is None else name),
+                policy=policy,
                 store=place if isinstance(store, str) else None,
-            )  # fmt: skip
+            )
         except BaseException:
             if isinstance(store, str):
                 place.close()
@@ -578,11 +584,11 @@ class Campaign:
 _NO_ASKS: Final = Asks(*(np.zeros(0, np.int64) for _ in range(3)))
 
 
-def _store_at(store: str | Store) -> Store:
+def _store_at(store: str | Store, *, read_only: bool = False) -> Store:
     if not isinstance(store, str):
         return store
-    scheme = store.partition(":")[0] if ":" in store else "sqlite"
-    opened: Store = lookup("stores", scheme)(store)
+    url = store if "://" in store or store.startswith("memory:") else f"sqlite:///{store}"
+    opened: Store = lookup("stores", url.partition(":")[0])(url, read_only=read_only)
     return opened
 
 

@@ -51,7 +51,7 @@ def status(campaign: Campaign) -> dict[str, Any]:
         },
         "undecided_for": {REASONS[r]: int((reasons == r).sum()) for r in np.unique(reasons).tolist()},
         "answers": fold.folded,
-        "in_flight": len(campaign.ledger.in_flight()),
+        "in_flight": len(campaign.ledger.asks()) - len(campaign.ledger.changes().answers),
         "money": {**row.money._asdict(), "forecast": _forecast(campaign, verdict, real, row.money.spent)},
         "error": error,
         "classes": _classes(campaign, accuracies),

@@ -1,0 +1,85 @@
+"""``quorate doctor``: look at file, items, platforms and store before money is spent, and say what to mend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from quorate.errors import QuorateError
+from quorate.interfaces.cli._app import Json, app
+from quorate.interfaces.cli._output import print_json, say
+
+ILL = 1
+
+
+@app.command()
+def doctor(
+    campaign: Annotated[str, typer.Argument(metavar="CAMPAIGN", help="The campaign's TOML file.")] = "campaign.toml",
+    json: Json = False,
+) -> None:
+    """Check the file, the policy, the items, the platforms and every row of the store; say what to mend."""
+    from quorate.interfaces.places import items_of, platforms_of, started
+    from quorate.registry import lookup
+    from quorate.spec import CampaignFile, read_campaign
+
+    findings: list[dict[str, Any]] = []
+
+    def check(what: str, look: Callable[[], str]) -> None:
+        try:
+            findings.append({"what": what, "well": True, "says": look(), "hint": ""})
+        except QuorateError as error:
+            findings.append({"what": what, "well": False, "says": error.message, "hint": error.hint})
+
+    place: list[CampaignFile] = []
+
+    def file() -> str:
+        place.append(read_campaign(campaign))
+        return f"{campaign} is a complete campaign."
+
+    check("file", file)
+    if place:
+        one = place[0]
+
+        def policy() -> str:
+            return f"{one.spec.policy}: {lookup('policies', one.spec.policy).promise}"
+
+        check("policy", policy)
+        check("items", lambda: f"{len(items_of(one)):,} items, every id its own.")
+        check("platforms", lambda: f"{', '.join(platforms_of(one))} can be asked.")
+        check("store", lambda: _store(one) if started(one) else "Nothing has been bought yet.")
+        check("money", lambda: _money(one))
+    if json:
+        print_json({"well": all(one["well"] for one in findings), "findings": findings})
+    else:
+        for finding in findings:
+            say(f"{'✓' if finding['well'] else '✗'} {finding['what']}: {finding['says']}")
+            if finding["hint"]:
+                say(f"    {finding['hint']}")
+    if not all(one["well"] for one in findings):
+        raise typer.Exit(ILL)
+
+
+def _store(place: Any) -> str:
+    """Read every row and check it."""
+    from quorate.registry import lookup
+
+    with lookup("stores", place.store.partition(":")[0])(place.store, read_only=True) as store:
+        rows = store.open(place.spec.name).verify()
+    return f"{rows:,} rows, every checksum right."
+
+
+def _money(place: Any) -> str:
+    """Whether the budget buys anything."""
+    from quorate.errors import SpecError
+    from quorate.money import show
+
+    spec = place.spec
+    cheapest = min(spec.prices)
+    if spec.budget < cheapest:
+        raise SpecError(
+            f"The budget of {show(spec.budget, spec.currency)} does not pay for one answer.",
+            hint=f"The cheapest class asks {show(cheapest, spec.currency)}.",
+        )
+    return f"{show(spec.budget, spec.currency)}, enough for at most {spec.budget // max(cheapest, 1):,} answers."
