@@ -39,6 +39,14 @@ class Belief:
         paths: FloatArray = (zeros * weight[:, None]).T @ ones
         return paths
 
+    def sequences(self, label: int, horizon: int) -> FloatArray:
+        """P(one given sequence | label), [t, favour]: t answers, ``favour`` of which are the label; 0 beyond t."""
+        right = self.accuracy[:, label]
+        power = np.arange(horizon + 1)
+        paths = ((1 - right[:, None]) ** power).T @ right[:, None] ** power / len(right)  # [against, favour]
+        t, favour = np.indices(paths.shape)
+        return np.where(favour <= t, paths[np.maximum(t - favour, 0), favour], 0.0)
+
     def posterior(self, zeros: ArrayLike, ones: ArrayLike) -> FloatArray:
         """P(label 1 | these answers)."""
         zeros, ones = np.asarray(zeros, np.intp), np.asarray(ones, np.intp)

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import binom
 
-from quorate.core.certified.lattice import ASK, Randomised, ways
+from quorate.core.certified.lookup import ASK, Table, ways
 from quorate.model import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """Outcomes, as columns.  ``ways`` is averaged over the columns of a randomised plan.
+    """Outcomes, as columns; ``ways`` is averaged over the items' uniforms.
 
     >>> Block.fixed(2).swapped().ones
     array([2, 1, 0])
@@ -34,13 +34,13 @@ class Block:
         return cls(answers - ones, ones, binom(answers, ones))
 
     @classmethod
-    def of(cls, plan: Randomised) -> Block:
-        """Where the plan stops."""
-        ended = sum(
-            q * np.where(action == ASK, 0.0, ways(action)) for q, action in zip(plan.weight, plan.action, strict=True)
-        )
+    def of(cls, table: Table) -> Block:
+        """Where the table does not ask on."""
+        ended = np.zeros(table.action.shape[1:])
+        for weight, asks in zip(table.weight, table.action == ASK, strict=True):
+            ended += weight * np.where(asks, 0.0, ways(asks))
         t, ones = np.nonzero(ended)
-        return cls(t - ones, ones, np.asarray(ended)[t, ones])
+        return cls(t - ones, ones, ended[t, ones])
 
     def swapped(self) -> Block:
         """The same with the labels' names exchanged."""

@@ -1,13 +1,13 @@
 """The e-rule: evidence that multiplies over classes, whoever is asked next and for whatever reason.
 
-Evidence for label 1 of an item is M1 of every class's answers (`stopping.mixture`, which needs only c > 1/2), but for the
-class with bounds b0, b1 that is asked on: its answers from then on count
+Evidence for label 1 of an item is the product over the classes of M1 (`stopping.mixture`), which needs only c > 1/2; but for
+a class with a proven bound b0 <= c(0), of
 
-    ∫ p^ones (1−p)^zeros dπ(p) / ((1−b0)^ones b0^zeros)        if ones / t >= 1 − b0, and nothing can be said otherwise.
+    ∫ p^ones (1−p)^zeros dπ(p) / max over p <= 1 − b0 of p^ones (1−p)^zeros.
 
-Where 1 − c0 <= 1 − b0 <= ones / t the denominator is at least (1−c0)^ones c0^zeros, so under label 0 the product is at most
-a nonnegative supermartingale that starts at 1: P(it ever reaches 1/level, bounds right) <= level, for any bounds, chosen
-from whatever data, the item's own included.
+If label 0 is true and the bound right, the maximum is at least (1−c(0))^ones c(0)^zeros, so the product is at most a
+nonnegative supermartingale that starts at 1: P(it ever reaches 1/level) <= level, for bounds from whatever data, the
+item's own included.  Only which class has bounds must not depend on those of its answers that use them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, xlogy
+from scipy.special import expit, xlog1py, xlogy
 
 from quorate.core.stopping.mixture import log_evidence, log_mixture
 from quorate.model import HOLD, FloatArray, Items, say
@@ -27,6 +27,10 @@ class EvidencePlan:
     """Ask the first class of ``order`` that is open until the evidence for a label reaches 1 / level.
 
     ``bounds`` are those of class ``order[0]``; ``before`` (zeros, ones) of its answers do not lean on them.
+
+    >>> items = Items(np.array([[[0, 2]], [[0, 3]]]), np.array([[2], [3]]), np.ones((2, 1), bool), np.zeros(2))
+    >>> EvidencePlan((0,), 0.05, (0.8, 0.8)).act(items)
+    array([ 0, -4], dtype=int16)
     """
 
     order: tuple[int, ...]
@@ -38,12 +42,9 @@ class EvidencePlan:
     def act(self, items: Items) -> NDArray[np.int16]:
         for_0, for_1 = self._for_0(items), self._for_1(items)
         enough = np.maximum(for_0, for_1) >= -np.log(self.level)
-        return np.where(enough, np.where(for_1 > for_0, say(1), say(0)), self._next(items)).astype(np.int16)
-
-    def _next(self, items: Items) -> NDArray[np.int64]:
         order = np.array(self.order)
-        open_ = items.open[:, order]
-        return np.asarray(order[open_.argmax(axis=1)])  # if none is open the decider says why it gave up
+        ask = order[items.open[:, order].argmax(axis=1)]  # if none is open the decider says why it gave up
+        return np.where(enough, np.where(for_1 > for_0, say(1), say(0)), ask).astype(np.int16)
 
     def _for_1(self, items: Items) -> FloatArray:
         return self._for(items.counts[..., 0], items.counts[..., 1], self.bounds[0], *self.before)
@@ -52,32 +53,33 @@ class EvidencePlan:
         return self._for(items.counts[..., 1], items.counts[..., 0], self.bounds[1], *self.before[::-1])
 
     def _for(
-        self, against: NDArray[np.integer], favour: NDArray[np.integer], b: float, zeros: int, ones: int
+        self, against: NDArray[np.integer], favour: NDArray[np.integer], bound: float, zeros: int, ones: int
     ) -> FloatArray:
         """log evidence, with counts (n, M) of answers against and in favour of the label."""
         k = self.order[0]
         others = log_evidence(against, favour)
         others[:, k] = log_evidence(zeros, ones)
         zero, one = against[:, k] - zeros, favour[:, k] - ones
-        null = xlogy(one, 1 - b) + xlogy(zero, b)
-        sided = one >= (1 - b) * (zero + one)
-        total: FloatArray = np.where(sided, others.sum(axis=1) + log_mixture(zero, one) - null, -np.inf)
-        return total
+        coin = np.minimum(one / np.maximum(zero + one, 1), 1 - bound)
+        likelihood = xlogy(one, coin) + xlog1py(zero, -coin)
+        return np.asarray(others.sum(axis=1) + log_mixture(zero, one) - likelihood)
 
     def evidence(self, items: Items) -> FloatArray:
         return np.maximum(self._for_0(items), self._for_1(items))
 
     def confidence(self, items: Items) -> FloatArray:
-        """As if the two likelihoods were those of equally likely labels."""
-        for_0, for_1 = self._for_0(items), self._for_1(items)
-        known = np.isfinite(for_0) | np.isfinite(for_1)
-        odds = np.where(known, for_1, 0.0) - np.where(known, for_0, 0.0)
-        return np.asarray(expit(odds), np.float64)
+        """As if the labels were equally likely and the two e-values their likelihoods."""
+        return np.asarray(expit(self._for_1(items) - self._for_0(items)), np.float64)
 
 
 @dataclass(frozen=True, slots=True)
 class FixedPlan:
-    """Ask each of these classes ``answers`` times, then hold the item."""
+    """Get ``answers`` of each of these classes, then hold the item.
+
+    >>> items = Items(np.array([[[0, 2], [0, 0]]]), np.array([[2, 0]]), np.ones((1, 2), bool), np.zeros(1))
+    >>> FixedPlan((0, 1), 2).act(items), FixedPlan((0,), 2).act(items)
+    (array([1], dtype=int16), array([-1], dtype=int16))
+    """
 
     classes: tuple[int, ...]
     answers: int

@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 from scipy.special import xlog1py, xlogy
 
 from quorate.core.certified.block import Block
+from quorate.core.certified.units import CELLS
 from quorate.model import FloatArray
 
-CELLS: Final = 2000  # nulls b are multiples of 1/CELLS, so that 1 − b is always a node
 _ROUNDS: Final = 40
 _THIRD: Final = 0.005  # what EM starts the third atom with
 

@@ -13,6 +13,7 @@ too, so each block brings a grid of its own: a null uses the block's next larger
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -21,12 +22,12 @@ from numpy.typing import NDArray
 
 from quorate.core.certified.belief import Belief
 from quorate.core.certified.block import Block
-from quorate.core.certified.projection import CELLS, project
+from quorate.core.certified.projection import project
+from quorate.core.certified.units import CELLS, FLOOR
 from quorate.model import FloatArray, IntArray
 
 _SHRINK: Final = 0.87  # nulls approach the believed accuracy in such steps
 _NULLS: Final = 18
-FLOOR: Final = CELLS // 2  # c > 1/2 is the model's assumption, and needs no evidence
 
 
 @dataclass(slots=True, eq=False)
@@ -35,6 +36,7 @@ class Side:
 
     nulls: list[NDArray[np.int64]] = field(default_factory=list)  # a grid per block
     log_e: list[FloatArray] = field(default_factory=list)  # (G,) the block's evidence so far
+    growth: list[FloatArray] = field(default_factory=list)  # (G,) what an item of the block was expected to add
     bound: int = FLOOR  # c > bound / CELLS
 
     def add(self, block: Block, seen: IntArray, predicted: FloatArray, believed: tuple[float, float]) -> None:
@@ -49,6 +51,7 @@ class Side:
         least = np.minimum(test.log_e.min(axis=1), 0.0)  # what an unfinished item cannot fall below
         self.nulls.append(null)
         self.log_e.append(test.log_e @ seen[:-1] + least * seen[-1])
+        self.growth.append(test.log_e @ predicted)
 
     def _grid(self, believed: float) -> NDArray[np.int64]:
         steps = believed - (believed - self.bound / CELLS) * _SHRINK ** np.arange(_NULLS)
@@ -57,16 +60,23 @@ class Side:
 
     def advance(self, log_threshold: float) -> None:
         """Raise the bound as far as the evidence goes."""
+        self.bound = self.forecast(log_threshold, 0)
+
+    def forecast(self, log_threshold: float, more: int) -> int:
+        """Where the bound will be when ``more`` items like those of the last block have gone as expected."""
         if not self.nulls:
-            return
+            return self.bound
         null = np.unique(np.concatenate(self.nulls))
-        evidence = np.zeros(len(null))
-        for grid, log_e in zip(self.nulls, self.log_e, strict=True):
-            evidence += np.append(log_e, 0.0)[np.searchsorted(grid, null)]
+        evidence = sum(map(self._on(null), self.nulls, self.log_e), start=np.zeros(len(null)))
+        evidence = evidence + more * self._on(null)(self.nulls[-1], self.growth[-1])
         above = null > self.bound
         run = int(np.append(evidence[above] >= log_threshold, False).argmin())
-        if run:
-            self.bound = int(null[above][run - 1])
+        return int(null[above][run - 1]) if run else self.bound
+
+    @staticmethod
+    def _on(null: NDArray[np.int64]) -> Callable[[NDArray[np.int64], FloatArray], FloatArray]:
+        """From a block's grid to ``null``: the value at the next larger null of the block."""
+        return lambda grid, value: np.append(value, 0.0)[np.searchsorted(grid, null)]
 
 
 @dataclass(slots=True, eq=False)
@@ -91,6 +101,11 @@ class ConfidenceSequence:
         self.side_1.advance(-np.log(self.delta))
 
     @property
-    def bounds(self) -> tuple[float, float]:
-        """b with c(0) > b0 and c(1) > b1."""
-        return self.side_0.bound / CELLS, self.side_1.bound / CELLS
+    def bounds(self) -> tuple[int, int]:
+        """b, in 1 / CELLS, with c(0) > b0 and c(1) > b1."""
+        return self.side_0.bound, self.side_1.bound
+
+    def forecast(self, more: int) -> tuple[int, int]:
+        """What the bounds may be after ``more`` items."""
+        threshold = -np.log(self.delta)
+        return self.side_0.forecast(threshold, more), self.side_1.forecast(threshold, more)

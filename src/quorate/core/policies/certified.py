@@ -1,65 +1,81 @@
 """The certified policy: a finite-sample guarantee for every true label, at costs near the limit.
 
 1. *Explore*: a few items get answers of several classes.  They only choose the class k_hat that works from then on.
-2. *Learn*: a few items get some answers of k_hat each and are held, until plans at the proven bounds are good.
-3. *Batches* of fresh items, each under the plan that is cheapest among those whose errors are at most a' at the bounds
-   proven by the items before.  Learned and batched items alike go on to sharpen the bounds.
-4. *Finish*: held and explored items, under the e-rule at the last bounds.
+2. *Learn*: a few items get some answers of k_hat each.
+3. *Batches*: fresh items are asked until the bounds proven so far allow a verdict, or until the bounds that are expected in
+   the end will; then they are held.  All of them, learned or batched, sharpen the bounds.
+4. *Finish*: held items at the last bounds, explored items under the e-rule.
 
-For every sequence of true labels, every item: P(wrong) <= a' + delta = alpha, if answers are independent given the labels and
-all c > 1/2.  The proof, step by step in the names used here, is in the docs, *Certified*.
+If another class turns out to be better, k_hat is left for it, once.  For every sequence of true labels and every item:
+P(wrong) <= level + delta + delta_switch = alpha, if answers are independent given the labels and all c > 1/2.  The proof,
+step by step in the names used here, is in the docs, *Certified*.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.core.certified.belief import Belief
 from quorate.core.certified.block import Block
+from quorate.core.certified.boundary import Boundary
 from quorate.core.certified.evidence import EvidencePlan, FixedPlan
 from quorate.core.certified.knowledge import Knowledge, Ranking
-from quorate.core.certified.lattice import LatticePlan, Randomised, lattice_plan
+from quorate.core.certified.lookup import LookUpPlan, Rules
 from quorate.core.certified.sequence import ConfidenceSequence
+from quorate.core.certified.units import CELLS, FLOOR
 from quorate.core.hashing import generator
-from quorate.model import OPEN, BoolArray, Stage, Task, View
+from quorate.model import OPEN, BoolArray, FloatArray, Stage, Task, View
 from quorate.ports import Plan
 
 _ORDER, _DRAW = 11, 12  # streams of dice
-_FIRST: Final = 20  # items of the first exploring round
 _EXPLORED: Final = 0.25  # of the items at most
-_WORTH: Final = 4.0  # a round is bought while what it may save is worth so many times its price
-_ROUND: Final = 10  # items of a later one, at least
-_LEARNED: Final = 20  # items of the first learning block
+_FIRST: Final = 20  # items of the first exploring round,
+_ROUND: Final = 10  # and of a later one, at least
 _LEAST_CAP: Final = 5  # answers per item that a class must give to work alone
-_FIRST_LOOK: Final = 1.6  # a held item gets so many times the answers that an item needs when the class is known,
-_FEWEST, _MOST = 4, 20  # within these limits
-_HORIZON: Final = 60  # answers per item that a plan looks ahead, more where
-_UNDECIDED: Final = 1e-3  # it would leave more items than this undecided
-_GIVE_UP: Final = 2.0  # an undecided item is as bad as so many times the item's cap of answers
+_ANSWERS: Final = (4, 16)  # of a learned item: as many as Wald's test would take, within these limits
+_RECOMPILE: Final = 8  # rules are shaped anew when there are so many times the items
+_HORIZON: Final = (60, 400)  # answers per item that the rules look ahead: at least, at most
+_AHEAD: Final = 20  # times the answers that Wald's test would take
+_STEPS: Final = 40  # bounds that the rules are made for
+_STEP: Final = 0.9  # how each of them approaches the believed accuracy
 Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Certified:
-    """``delta`` is the part of alpha that pays for the bounds, ``growth`` how much each batch adds to those before."""
+    """The knobs, none of which the proof depends on.
 
-    delta: float = 0.05
+    ``delta`` is the part of alpha that pays for the bounds, ``spare`` the part of that which a second class would use.
+    ``worth`` is how many times its price an exploring round must promise to save, ``growth`` how much a batch adds.
+    """
+
+    delta: float = 0.08
+    spare: float = 0.2
+    worth: float = 4.0
     growth: float = 0.6
-    hold: float = 1.3  # hold items while a plan at the bounds costs more than this times a held item's answers
     name: str = "certified"
     promise: str = (
-        "certified: each item, whatever its true label, is wrong with probability at most alpha, proven for any number of "
-        "items, if answers are independent given the true labels and every class is right more often than not on either label"
+        "certified: each item, whatever its true label, is wrong with probability at most alpha; proven for any number "
+        "of items, if answers are independent given the true labels and every class is right more often than not"
     )
 
     def stages(self, task: Task, view: View) -> Iterator[Stage]:
         """The campaign, stage by stage."""
         yield from _Campaign(self, task, view).stages()
+
+
+@dataclass(slots=True, eq=False)
+class _Work:
+    """One class at work: its proven bounds, and the items that wait under rules made before their first answers."""
+
+    k: int
+    sequence: ConfidenceSequence
+    waiting: list[tuple[Rules, Rows]] = field(default_factory=list)
+    items: int = 0
 
 
 class _Campaign:
@@ -69,13 +85,16 @@ class _Campaign:
         self.policy, self.task, self.view = policy, task, view
         items = np.arange(task.items) if task.gold is None else np.flatnonzero(task.gold == OPEN)
         self.left: Rows = generator(task.seed, _ORDER).permutation(items)  # fresh items, in the order of their use
-        self.delta = policy.delta * task.alpha
-        self.level = task.alpha - self.delta
-        self.sequence = ConfidenceSequence(self.delta)
+        self.cap = np.minimum(task.answers_per_item, task.item_cap)
+        self.candidate: BoolArray = self.cap >= _LEAST_CAP
         self.barrier = 0
         self.look()
 
+    # ----------------------------------------------------------------------------------------- helpers
+
     def take(self, size: int) -> Rows:
+        """The next fresh items; all of them where few would be left over."""
+        size = size if len(self.left) > 1.5 * size else len(self.left)
         taken, self.left = self.left[:size], self.left[size:]
         return np.sort(taken)
 
@@ -84,99 +103,127 @@ class _Campaign:
         self.barrier += 1
         self.known = Knowledge.of(self.task, self.view, generator(self.task.seed, _DRAW, self.barrier))
 
-    def stages(self) -> Iterator[Stage]:
-        candidate = np.minimum(self.task.answers_per_item, self.task.item_cap) >= _LEAST_CAP
-        explored = yield from self.explore(candidate)
-        if candidate.any():
-            self.k_hat = Ranking.of(self.known.cost(self.task), candidate).best
-            held = yield from self.work()
-            yield from self.finish(held)
-            yield from self.finish_explored(explored)
-        else:
-            rest = np.sort(np.concatenate([explored, self.left]))
-            yield from self.stage("all classes", rest, EvidencePlan(self.order(), self.task.alpha))
-
     def stage(self, name: str, items: Rows, plan: Plan, *, fixed: bool = False) -> Iterator[Stage]:
         if len(items):
-            yield Stage(name, items, plan, fixed=fixed, estimate=self.known.estimate)
+            yield Stage(name, np.sort(items), plan, fixed=fixed, estimate=self.known.estimate)
+
+    def ranking(self) -> Ranking:
+        return Ranking.of(self.known.cost(self.task), self.candidate)
 
     def order(self, first: int | None = None) -> tuple[int, ...]:
         """Classes by what an item costs with them, after ``first``."""
         ranked = np.argsort(self.known.cost(self.task).mean(axis=0), kind="stable")
         return (() if first is None else (first,)) + tuple(int(k) for k in ranked if k != first)
 
-    # ----------------------------------------------------------------------------------------- explore
+    # ------------------------------------------------------------------------------------ the campaign
 
-    def explore(self, candidate: BoolArray) -> Generator[Stage, None, Rows]:
+    def stages(self) -> Iterator[Stage]:
+        explored = yield from self.explore()
+        if not self.candidate.any():
+            rest = np.concatenate([explored, self.left])
+            yield from self.stage("all classes", rest, EvidencePlan(self.order(), self.task.alpha))
+            return
+        delta = self.policy.delta * self.task.alpha
+        spare = self.policy.spare * delta if self.candidate.sum() > 1 else 0.0
+        self.level = self.task.alpha - delta
+        first = _Work(self.ranking().best, ConfidenceSequence(delta - spare))
+        yield from self.work(first, may_leave=spare > 0)
+        last = first
+        if len(self.left):
+            last = _Work(self.ranking().best, ConfidenceSequence(spare))
+            yield from self.work(last, may_leave=False)
+            moved = np.concatenate([items for _, items in first.waiting])
+            explored = np.concatenate([explored, moved[self.view.verdict[moved] == OPEN]])
+        yield from self.finish(last)
+        yield from self.finish_explored(last, explored)
+
+    def explore(self) -> Generator[Stage, None, Rows]:
         """Answers of the classes that may be best, until knowing better is not worth its price."""
         explored: Rows = np.zeros(0, np.int64)
         most = int(_EXPLORED * len(self.left))
-        while candidate.sum() > 1:
-            ranking = Ranking.of(self.known.cost(self.task), candidate)
+        while self.candidate.sum() > 1:
+            ranking = self.ranking()
             alive = ranking.alive if len(explored) else np.arange(self.task.classes)
             answers = -(-3 // len(alive))
-            size = min(max(_ROUND, len(explored) // 4) if len(explored) else _FIRST, most - len(explored))
+            size = max(_ROUND, len(explored) // 4) if len(explored) else _FIRST
+            size = min(size, most - len(explored))
             price = size * answers * self.task.price[alive].sum()
-            if size <= 0 or (len(explored) and len(self.left) * ranking.regret <= _WORTH * price):
+            if size <= 0 or (len(explored) and len(self.left) * ranking.regret <= self.policy.worth * price):
                 break
-            items = self.take(size)
-            name = f"explore {self.barrier}"
-            yield from self.stage(name, items, FixedPlan(tuple(alive.tolist()), answers), fixed=True)
+            items, self.left = self.left[:size], self.left[size:]
+            plan = FixedPlan(tuple(alive.tolist()), answers)
+            yield from self.stage(f"explore {self.barrier}", items, plan, fixed=True)
             explored = np.concatenate([explored, items])
             self.look()
         return explored
 
-    # -------------------------------------------------------------------------------------------- work
-
-    def work(self) -> Generator[Stage, None, Rows]:
-        """Learning blocks until plans are good, then batches; returns the items that are held."""
-        k = self.k_hat
-        held: Rows = np.zeros(0, np.int64)
-        cap = int(min(self.task.answers_per_item[k], self.task.item_cap))
-        worked, learning = 0, True
-        while len(self.left):
+    def work(self, work: _Work, *, may_leave: bool) -> Iterator[Stage]:
+        """Learn, then batches, until no fresh item is left or the class is better left."""
+        k = work.k
+        wald = self.wald(k)
+        answers = int(np.clip(np.ceil(wald), _ANSWERS[0], min(_ANSWERS[1], self.cap[k])))
+        rules = self.rules(work, wald)
+        learn = max(2 * _FIRST, int(3 * np.sqrt(len(self.left))))
+        shaped = 0
+        while len(self.left) and not (may_leave and self.better_left(work, answers)):
             belief = self.known.belief(k)
-            plan = self.plan(belief, self.sequence.bounds, cap)
-            if learning:
-                ideal = self.plan(belief, belief.mean[1:], cap).answers
-                answers = int(np.clip(np.ceil(_FIRST_LOOK * ideal), _FEWEST, min(_MOST, cap)))
-                learning = plan.answers > self.policy.hold * max(answers, ideal) + 1
-            size = max(_LEARNED, int(self.policy.growth * worked))
-            items = self.take(size if len(self.left) > 1.5 * size else len(self.left))
-            if learning:
+            if work.items < learn:
+                items = self.take(min(max(_FIRST, work.items), learn - work.items))
                 yield from self.stage(f"learn {self.barrier}", items, FixedPlan((k,), answers), fixed=True)
-                held = np.concatenate([held, items])
                 block = Block.fixed(answers)
             else:
-                yield from self.stage(f"batch {self.barrier}", items, LatticePlan.compiled(k, plan, belief))
-                block = Block.of(plan)
-            worked += len(items)
+                if work.items >= _RECOMPILE * shaped:
+                    rules, shaped = self.rules(work, wald), work.items
+                items = self.take(int(self.policy.growth * work.items))
+                table = rules.table(work.sequence.bounds, work.sequence.forecast(len(items) + len(self.left)))
+                yield from self.stage(f"batch {self.barrier}", items, LookUpPlan(k, table, belief))
+                block = Block.of(table)
+            work.items += len(items)
+            work.waiting.append((rules, items))
             counts = self.view.counts[items, k]
-            self.sequence.add(block, counts[:, 0], counts[:, 1], belief)
+            work.sequence.add(block, counts[:, 0], counts[:, 1], belief)
             self.look()
-        return held
 
-    def plan(self, belief: Belief, bounds: tuple[float, float], cap: int) -> Randomised:
-        """The cheapest plan whose errors at the bounds are at most a'; without bounds it may use all of alpha."""
-        level = self.task.alpha if bounds == (0.5, 0.5) else self.level
-        horizon = min(_HORIZON, cap)
-        while True:
-            plan = lattice_plan(belief, bounds, level, horizon=horizon, give_up=_GIVE_UP * self.task.item_cap)
-            if plan.undecided <= _UNDECIDED or horizon == cap:
-                return plan
-            horizon = min(2 * horizon, cap)
+    def better_left(self, work: _Work, answers: int) -> bool:
+        """Another class would save what learning it costs, and more."""
+        cost = self.known.cost(self.task).mean(axis=0)
+        best = self.ranking().best
+        learning = self.policy.worth * _FIRST * answers * self.task.price[best]
+        return best != work.k and len(self.left) * (cost[work.k] - cost[best]) > learning
+
+    def wald(self, k: int) -> float:
+        """The answers that Wald's test would take of a class."""
+        return float(np.median(self.known.cost(self.task)[:, k]) / self.task.price[k])
+
+    def rules(self, work: _Work, wald: float) -> Rules:
+        """Boundaries for every bound, shaped by the belief; they hold for items whose first answer is still to come."""
+        belief = self.known.belief(work.k)
+        horizon = int(min(self.cap[work.k], np.clip(_AHEAD * wald, *_HORIZON)))
+        _, c0, c1 = belief.mean
+        say_1 = Boundary.calibrated(belief.sequences(1, horizon), _towards(c0), self.level)
+        say_0 = Boundary.calibrated(belief.sequences(0, horizon), _towards(c1), self.level)
+        return Rules(say_1, say_0)
 
     # ------------------------------------------------------------------------------------------ finish
 
-    def finish(self, held: Rows) -> Iterator[Stage]:
-        """Items that were learned from: all their answers count under the bounds."""
-        plan = EvidencePlan(self.order(self.k_hat), self.level, self.sequence.bounds)
-        yield from self.stage("finish learned", np.sort(held), plan)
+    def finish(self, work: _Work) -> Iterator[Stage]:
+        """Held items at the last bounds, group by group of those that share their rules."""
+        for rules in dict.fromkeys(rules for rules, _ in work.waiting):
+            items = np.concatenate([items for made, items in work.waiting if made is rules])
+            plan = LookUpPlan(work.k, rules.table(work.sequence.bounds), self.known.belief(work.k))
+            yield from self.stage("finish", items[self.view.verdict[items] == OPEN], plan)
 
-    def finish_explored(self, explored: Rows) -> Iterator[Stage]:
-        """Items whose first answers chose k_hat: those count by themselves, later ones under the bounds."""
-        told = self.view.counts[explored, self.k_hat]
+    def finish_explored(self, work: _Work, explored: Rows) -> Iterator[Stage]:
+        """Items whose first answers chose the class: those count by themselves, later ones under its bounds."""
+        told = self.view.counts[explored, work.k]
+        b0, b1 = work.sequence.bounds
         for zeros, ones in np.unique(told, axis=0).tolist():
-            items = np.sort(explored[(told == (zeros, ones)).all(axis=1)])
-            plan = EvidencePlan(self.order(self.k_hat), self.level, self.sequence.bounds, (zeros, ones))
+            items = explored[(told == (zeros, ones)).all(axis=1)]
+            plan = EvidencePlan(self.order(work.k), self.level, (b0 / CELLS, b1 / CELLS), (zeros, ones))
             yield from self.stage(f"finish explored {zeros}-{ones}", items, plan)
+
+
+def _towards(believed: float) -> NDArray[np.int64]:
+    """Bounds from 1/2, ever closer to the believed accuracy."""
+    steps: FloatArray = believed - (believed - 0.5) * _STEP ** np.arange(_STEPS)
+    return np.unique(np.concatenate([[FLOOR], np.floor(steps * CELLS).astype(np.int64)]))
