@@ -173,7 +173,8 @@ class Decider:
             return np.ones(len(rows), np.int64)
         spare = self._cap[classes] - self.used[rows, classes]
         spare = np.minimum(spare, self.task.item_cap - self.used[rows].sum(axis=1))
-        return np.clip(spare, 1, self.parallel).astype(np.int64)
+        copies: NDArray[np.int64] = np.clip(spare, 1, self.parallel).astype(np.int64)
+        return copies
 
     def _pay(self) -> bool:
         """Give money to those who wait for it; whether some were refused, so that it pays to look again."""

@@ -3,8 +3,8 @@
 A desk only talks to its platform; every fact goes to the ledger through `quorate.campaign.runner`.  What it needs of
 a platform beyond `quorate.ports.Platform` it looks for by name:
 
-``keyless``      True if the platform ignores keys: a send that failed may have been bought, and is not repeated before
-``find``         ``find(keys) -> receipts`` says what the platform knows of them, reliably ``find_delay`` seconds later;
+``keyless``      True if the platform ignores keys: a send that failed may have been bought, and is not repeated;
+``find``         ``find(keys) -> receipts`` says what it knows of them, ``find_delay`` seconds after the fact;
 ``key_memory``   how many seconds it remembers a key;
 ``batch``        how many asks it takes at once.
 """

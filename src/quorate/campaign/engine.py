@@ -1,4 +1,4 @@
-"""A campaign: what its fold wants is claimed in the ledger before it is asked, and recorded before it is folded."""
+"""A campaign as its users hold it: create, open, ask and tell, run, change, explain."""
 
 from __future__ import annotations
 
@@ -6,42 +6,18 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from secrets import token_hex
-from threading import RLock
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from quorate.campaign.book import ask_code, code_parts
-from quorate.campaign.decider import BUDGET, NOBODY_LEFT, Asks
-from quorate.campaign.fold import COHORT, GAVE_UP, STAGE, Fold, stage_number
 from quorate.campaign.items import new_items
-from quorate.campaign.states import CLASS, HALTED, PAUSED, RUNNING
-from quorate.campaign.waiting import Waiting
+from quorate.campaign.machine import Machine
+from quorate.campaign.states import PAUSED, RUNNING
 from quorate.errors import AnswerError, LifecycleError, SpecError
-from quorate.model import NO_LABEL, Answer, Ask, Receipt, WorkerClass
-from quorate.money import micros, show
+from quorate.model import NO_LABEL, Answer, Ask, WorkerClass
+from quorate.money import micros
 from quorate.ports import Platform, Policy
-from quorate.ports_store import (
-    AS_ASKED,
-    EXHAUSTED,
-    FAILURES,
-    OUTCOMES,
-    OVER_BUDGET,
-    RECORDED,
-    REPEATED,
-    STRAY,
-    TAKEN,
-    Conflict,
-    Event,
-    Ledger,
-    NewAnswers,
-    NewAsks,
-    Recorded,
-    Store,
-    key_of,
-    parse_key,
-)
+from quorate.ports_store import AS_ASKED, FAILURES, OUTCOMES, Ledger, NewAnswers, Store, parse_key
 from quorate.registry import lookup
 from quorate.spec import Spec
 
@@ -49,10 +25,8 @@ if TYPE_CHECKING:
     from quorate.campaign.labels import Decisions, Labels
     from quorate.campaign.progress import Report
 
-Int = NDArray[np.int64]
 
-
-class Campaign:
+class Campaign(Machine):
     """Buy answers until every item is labelled or the money is spent; see `create` and `open`.
 
     Everything that it decides follows from the ledger: a campaign that is closed, killed, or shared by several
@@ -70,23 +44,11 @@ class Campaign:
     """
 
     def __init__(self, ledger: Ledger, *, policy: Policy | None = None, store: Store | None = None) -> None:
-        row = ledger.campaign()
-        self.ledger = ledger
-        self.spec = Spec.from_dict(row.spec)
-        self.uid, self.epoch = row.uid, row.epoch
-        self.fold = Fold(lookup("policies", self.spec.policy) if policy is None else policy)
-        self.class_state = [RUNNING] * len(self.spec.classes)
-        self.why_halted: dict[int, str] = {}
-        self._store = store
-        self._lock = RLock()
-        self._closed = False
-        self._seen = 0  # the seq up to which the ledger has been folded
-        self._held = Waiting()  # asks of halted classes
-        self._late: list[Conflict] = []  # answers that came after their ask had been given up
+        super().__init__(ledger, policy=policy)
+        self._store = store  # closed with the campaign, if it was opened for it
         self._label_of = {label: index for index, label in enumerate(self.spec.labels)}
-        self.sync()
 
-    # ------------------------------------------------------------------------------------ birth and death
+    # ------------------------------------------------------------------------------------- birth and death
 
     @classmethod
     def create(
@@ -171,21 +133,7 @@ class Campaign:
     def __repr__(self) -> str:
         return f"<Campaign {self.name!r}: {self.fold.items} items, {self.fold.folded} answers>"
 
-    @property
-    def name(self) -> str:
-        return self.spec.name
-
-    @property
-    def policy(self) -> Policy:
-        return self.fold.policy
-
-    def _usable(self) -> None:
-        if self._closed:
-            raise LifecycleError(
-                f"Campaign {self.name!r} has been closed here.", hint="Open it again with Campaign.open."
-            )
-
-    # ------------------------------------------------------------------------------------------ changes
+    # --------------------------------------------------------------------------------------------- changes
 
     def add_items(
         self, items: Any, *, id_column: str | None = None, gold: str | Mapping[str, str] | None = None
@@ -209,25 +157,11 @@ class Campaign:
         """Buy again what was paused, or halted because a platform had broken its word."""
         self._set(worker_class, RUNNING)
 
-    def halt(self, worker_class: str, why: str) -> None:
-        """Buy nothing from a class until a human resumes or pauses it; its items wait."""
-        self._set(worker_class, HALTED, why)
-
-    def _set(self, worker_class: str | None, state: str, why: str = "") -> None:
-        with self._lock:
-            self._usable()
-            if worker_class is None:
-                self._note(self.ledger.set_state("paused" if state == PAUSED else "running"))
-            else:
-                payload = {"class": self.spec.class_named(worker_class), "state": state, "why": why}
-                self._note(self.ledger.append(CLASS, payload))
-
     def set_budget(self, budget: int | float | str) -> None:
-        """Change what may be spent: micros, or an amount like "500 USD".  More of it re-opens items left for money."""
+        """Change what may be spent: micros, or an amount like "500 USD".  More re-opens what was left for money."""
         with self._lock:
             self._usable()
-            amount = budget if isinstance(budget, int) else micros(budget)
-            self._note(self.ledger.set_budget(amount))
+            self._note(self.ledger.set_budget(_micros(budget)))
 
     def change(self, *, prices: Mapping[str, int | str] | None = None, **fields: Any) -> None:
         """Change the price of classes or fields of the spec; in force from the next cohort of items on."""
@@ -240,7 +174,9 @@ class Campaign:
                     hint="Use set_budget for the budget; for anything else create another campaign.",
                 )
             new = {self.spec.class_named(name): price for name, price in (prices or {}).items()}
-            classes = tuple(replace(one, price=new.get(k, one.price)) for k, one in enumerate(self.spec.classes))
+            classes = tuple(
+                replace(one, price=_micros(new.get(k, one.price))) for k, one in enumerate(self.spec.classes)
+            )
             self._note(self.ledger.change_spec(replace(self.spec, classes=classes, **fields).as_dict()))
 
     def finish(self) -> None:
@@ -249,96 +185,7 @@ class Campaign:
             self._usable()
             self._note(self.ledger.set_state("closed"))
 
-    def _note(self, event: Event) -> None:
-        """Fold an event of our own; what others did meanwhile is read with it."""
-        if event.seq == self._seen + 1:
-            self._seen = event.seq
-            self._apply(event)
-        elif event.seq > self._seen:
-            self.sync()
-        else:  # somebody else's stood, and we know it
-            self._apply(event)
-        self.fold.advance()
-
-    def _apply(self, event: Event) -> None:
-        if event.kind == "spec":
-            self.spec = Spec.from_dict(event.payload)
-        elif event.kind == "budget":
-            self.spec = replace(self.spec, budget=int(event.payload["to"]))
-        elif event.kind == CLASS:
-            k = int(event.payload["class"])
-            self.class_state[k] = event.payload["state"]
-            self.why_halted.pop(k, None)
-            if self.class_state[k] == HALTED:
-                self.why_halted[k] = event.payload["why"]
-            else:
-                self.fold.pending.join(self._held.take())
-        self.fold.add_event(event.seq, event.kind, event.number, event.payload)
-
-    def sync(self) -> None:
-        """Fold what others have committed to the ledger."""
-        with self._lock:
-            changes = self.ledger.changes(self._seen)
-            if changes.items > self.fold.items:
-                self.fold.add_items(*self.ledger.item_columns(self.fold.items))
-            for event in changes.events:
-                self._apply(event)
-            self._late += [one for one in changes.conflicts if one.outcome == "late" and one.label >= 0]
-            log = changes.answers
-            self._seen = changes.head
-            label = np.where(log.failure == EXHAUSTED, NOBODY_LEFT, np.where(log.failure > 0, NO_LABEL, log.label))
-            self.fold.learn(log.item, log.ordinal, label, log.charged)
-
-    # ------------------------------------------------------------------------------------------- barriers
-
-    def go_on(self) -> None:
-        """Close the barriers that the answers so far have reached, begin cohorts, until somebody must be asked."""
-        with self._lock:
-            self.fold.advance()
-            while (event := self._next_event()) is not None:
-                self._note(event)
-
-    def _next_event(self) -> Event | None:
-        cohort = self.fold.cohort
-        if cohort is not None and not cohort.decider.done and not cohort.decider.at_barrier:
-            return None
-        money = self.ledger.money()
-        if cohort is None or cohort.decider.done:
-            first = 0 if cohort is None else int(max(one.rows[-1] for one in self.fold.cohorts)) + 1
-            again = [BUDGET] if cohort is not None and money.budget > self._budget_then() else []
-            if first == self.fold.items and not len(self.fold.undecided_for(again)):
-                return None
-            belief, prior_belief = self.fold.beliefs(self.spec)
-            payload = {
-                "items": [first, self.fold.items], "again": again, "budget": money.budget, "spent": money.spent,
-                "belief": belief, "prior_belief": prior_belief, "spec": self.spec.as_dict(),
-            }  # fmt: skip
-            return self.ledger.append(COHORT, payload, number=len(self.fold.cohorts))
-        late = [one for one in self._late if one.seq > self.fold.late_after]
-        payload = {
-            "alive": [
-                state != PAUSED and not one.trusted
-                for one, state in zip(self.spec.classes, self.class_state, strict=True)
-            ],
-            "budget": money.budget, "spent": money.spent,
-            "admitted": [[one.item, one.worker_class, one.label] for one in late], "late_after": self._seen,
-        }  # fmt: skip
-        return self.ledger.append(STAGE, payload, number=stage_number(cohort.number, len(cohort.decider.stages)))
-
-    def _budget_then(self) -> int:
-        """The budget that the last cohort knew of."""
-        assert self.fold.cohort is not None
-        assert self.fold.cohort.decider.purse is not None
-        return self.fold.cohort.decider.purse.budget
-
-    @property
-    def done(self) -> bool:
-        """Every item has its verdict, and there is nothing left to do."""
-        with self._lock:
-            self.go_on()
-            return self.fold.cohort is None or self.fold.cohort.decider.done
-
-    # --------------------------------------------------------------------------------------- ask and tell
+    # ---------------------------------------------------------------------------------------- ask and tell
 
     def ask(self, n: int = 1) -> list[Ask]:
         """Claim up to ``n`` asks, first items first; empty when nothing can be asked now."""
@@ -349,31 +196,6 @@ class Campaign:
                 columns = self.adopt(n)
             return self.asks(columns)
 
-    def asks(self, columns: Asks) -> list[Ask]:
-        """Asks as platforms see them, with their payloads."""
-        rows = self.ledger.items(columns.item)
-        price = self._price
-        return [
-            Ask(
-                key_of(self.uid, self.epoch, item, ordinal), row.id, self.spec.classes[k].name, ordinal,
-                int(price[k]), row.payload, repeat,
-            )
-            for row, item, ordinal, k, repeat in zip(
-                rows, columns.item.tolist(), columns.ordinal.tolist(), columns.worker_class.tolist(),
-                self._repeats(columns), strict=True
-            )
-        ]  # fmt: skip
-
-    def _repeats(self, columns: Asks) -> list[int]:
-        """How often each class was asked about its item before; an item's asks in flight go to one class."""
-        cohort = self.fold.cohort
-        if cohort is None:
-            return []
-        row, k = cohort.local(columns.item), columns.worker_class
-        decider = cohort.decider
-        earlier: list[int] = (decider.used[row, k] + columns.ordinal - decider.folded[row]).tolist()
-        return earlier
-
     def _open_for_buying(self) -> None:
         self._usable()
         state = self.ledger.campaign().state
@@ -383,83 +205,12 @@ class Campaign:
                 hint="Resume it first." if state == "paused" else "A closed campaign can only be read.",
             )
 
-    def claim(self, n: int) -> Asks:
-        """Claim up to ``n`` of the asks that are wanted now, as columns; `ask` without the payloads."""
-        with self._lock:
-            self.go_on()
-            while len(self.fold.pending):
-                asks = self._claim_some(n)
-                if len(asks):
-                    return asks
-                self.go_on()
-            return _NO_ASKS
-
-    def _claim_some(self, n: int) -> Asks:
-        wanted = self._take(n)
-        if not len(wanted):
-            return wanted
-        assert self.fold.cohort is not None
-        claimed = self.ledger.claim(
-            NewAsks(wanted.item, wanted.ordinal, wanted.worker_class, self._price[wanted.worker_class]),
-            stage=stage_number(self.fold.cohort.number, len(self.fold.cohort.decider.stages) - 1),
-            lease=self.spec.lease,
-        )
-        self._wrote(claimed.first, claimed.head)
-        over = claimed.outcome == OVER_BUDGET
-        if over.any():
-            codes = ask_code(wanted.item[over], wanted.ordinal[over])
-            self._note(self.ledger.append(GAVE_UP, {"asks": codes.tolist()}))
-        return wanted[~over & (claimed.outcome != TAKEN)]
-
-    def _take(self, n: int) -> Asks:
-        """The next asks that are wanted, from classes that may be asked."""
-        code = self.fold.pending.take(n)
-        item, ordinal = code_parts(code)
-        asks = Asks(item, ordinal, self.fold.want_class[item].astype(np.int64))
-        if all(state == RUNNING for state in self.class_state):
-            return asks
-        state = np.array(self.class_state)[asks.worker_class]
-        self._held.join(code[state == HALTED])
-        self._pass_over(asks[state == PAUSED])
-        return asks[state == RUNNING]
-
-    def _pass_over(self, asks: Asks) -> None:
-        """A paused class is asked for nothing and answers nothing: a fact like any other."""
-        if not len(asks):
-            return
-        none = np.zeros(len(asks), np.int64)
-        claimed = self.ledger.claim(NewAsks(asks.item, asks.ordinal, asks.worker_class, none))
-        self._wrote(claimed.first, claimed.head)
-        self.record(NewAnswers(asks.item, asks.ordinal, none + NO_LABEL, none + AS_ASKED, none + EXHAUSTED))
-
-    def adopt(self, n: int | None = None) -> Asks:
-        """Take over asks that were claimed by a process that is gone; they keep their keys."""
-        with self._lock:
-            log = self.ledger.adopt(n, lease=self.spec.lease).asks
-            return Asks(log.item, log.ordinal, log.worker_class)
-
-    def keep(self, receipts: Sequence[Receipt]) -> None:
-        """Keep what a platform returned for posted asks."""
-        with self._lock:
-            if receipts:
-                head = self.ledger.keep(receipts)
-                self._seen = head if head == self._seen + len(receipts) else self._seen
-
-    def _wrote(self, first: int, head: int) -> bool:
-        """Whether we know of everything up to what we have just written."""
-        if first == self._seen + 1:
-            self._seen = max(self._seen, head)
-            return True
-        if head > self._seen:
-            self.sync()
-        return False
-
     def tell(self, answer: Answer) -> bool:
         """Record an answer; False if it does not count: known already, in conflict with the first, or never asked."""
         return self.tell_many([answer])[0]
 
     def tell_many(self, answers: Iterable[Answer]) -> list[bool]:
-        """Record answers in one transaction; see `tell`.  A label that does not exist: `AnswerError`, none recorded."""
+        """Record answers in one transaction; see `tell`.  With a label that does not exist, none is recorded."""
         return [outcome in ("recorded", "repeated") for outcome in self.outcomes(list(answers))]
 
     def outcomes(self, answers: Sequence[Answer]) -> list[str]:
@@ -469,7 +220,7 @@ class Campaign:
             rows = [(at, *found) for at, one in enumerate(answers) if (found := self._place(one)) is not None]
             labels = [self._label(answers[at]) for at, *_ in rows]
             out = ["stray"] * len(answers)
-            for at, one in enumerate(answers):
+            for one in answers:
                 if self._place(one) is None:
                     self.ledger.record_stray(one.key, {"label": one.label, "worker": one.worker, "price": one.price})
             if not rows:
@@ -503,48 +254,12 @@ class Campaign:
             return NO_LABEL
         if answer.label not in self._label_of:
             raise AnswerError(
-                f"The answer to {answer.key!r} says {str(answer.label)[:80]!r}, which is not a label of this campaign.",
+                f"The answer to {answer.key!r} says {str(answer.label)[:80]!r}, which is no label of this campaign.",
                 hint=f"The labels are: {', '.join(self.spec.labels)}.  None is an abstention.",
             )
         return self._label_of[answer.label]
 
-    def record(self, columns: NewAnswers) -> Recorded:
-        """Record answers as columns, fold them, and halt a class that charged more than it had asked for."""
-        with self._lock:
-            classes = self.fold.want_class[np.minimum(columns.item, self.fold.items - 1)]
-            recorded = self.ledger.record(columns)
-            counts = (recorded.outcome == RECORDED) | (recorded.outcome == REPEATED)
-            missed_nothing = recorded.first == self._seen + 1
-            if missed_nothing and counts.all() and not recorded.overcharged.any() and self._plain(columns):
-                self._seen = recorded.head
-                charged = columns.charged
-                if (charged == AS_ASKED).any():
-                    charged = np.where(charged == AS_ASKED, self._price[classes], charged)
-                self.fold.learn(columns.item, columns.ordinal, columns.label, charged)
-            else:
-                self.sync()
-            for row in np.flatnonzero(recorded.overcharged & (recorded.outcome != STRAY)).tolist():
-                self._halt_for_charge(int(classes[row]), int(columns.charged[row]))
-            return recorded
-
-    def _plain(self, columns: NewAnswers) -> bool:
-        """Whether the columns say by themselves all that the fold needs: labels for asks that we know of."""
-        return not columns.failure.any() and bool(self.fold.is_out(columns.item, columns.ordinal).all())
-
-    def _halt_for_charge(self, k: int, charged: int) -> None:
-        if self.class_state[k] != HALTED:
-            paid, asked = show(charged, self.spec.currency), show(int(self._price[k]), self.spec.currency)
-            self.halt(self.spec.classes[k].name, f"charged {paid} for an answer that was asked at {asked}")
-
-    @property
-    def _price(self) -> Int:
-        """What each class's answers are asked at, in this cohort."""
-        cohort = self.fold.cohort
-        if cohort is None or cohort.decider.money is None:
-            return np.array(self.spec.prices, np.int64)
-        return cohort.decider.money.price
-
-    # ----------------------------------------------------------------------------------------- what is known
+    # --------------------------------------------------------------------------------------- what is known
 
     def labels(self) -> Labels:
         """One row an item: label, confidence, promise, answers, cost, status, reason, evidence."""
@@ -581,7 +296,8 @@ class Campaign:
         return run(self, platforms, **options)
 
 
-_NO_ASKS: Final = Asks(*(np.zeros(0, np.int64) for _ in range(3)))
+def _micros(amount: int | float | str) -> int:
+    return amount if isinstance(amount, int) else micros(amount)
 
 
 def _store_at(store: str | Store, *, read_only: bool = False) -> Store:

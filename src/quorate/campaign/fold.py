@@ -47,7 +47,7 @@ class Cohort:
 
     def local(self, item: Int) -> Int:
         """Where these items stand in the cohort; all of them must be in it."""
-        return item - self.rows[0] if self.whole else np.searchsorted(self.rows, item)
+        return item - self.rows[0] if self.whole else np.searchsorted(self.rows, item).astype(np.int64)
 
     def among(self, item: Int) -> NDArray[np.bool_]:
         """Which of these items are in the cohort."""
@@ -118,7 +118,7 @@ class Fold:
         cohort = self.cohort
         if cohort is None:
             return np.zeros(len(item), np.bool_)
-        here = self.cohort_of[item] == cohort.number
+        here: NDArray[np.bool_] = self.cohort_of[item] == cohort.number
         local = cohort.local(item[here])
         decider = cohort.decider
         turn = ordinal[here]

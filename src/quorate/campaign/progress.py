@@ -70,9 +70,9 @@ def progress_of(campaign: Campaign, began: float, now: float, bought: int) -> Pr
     fold = campaign.fold
     money = campaign.ledger.money()
     labelled = undecided = 0
-    for cohort in fold.cohorts:
-        here = fold.cohort_of[cohort.rows] == cohort.number
-        verdict = cohort.decider.verdict[here]
+    for one in fold.cohorts:
+        here = fold.cohort_of[one.rows] == one.number
+        verdict = one.decider.verdict[here]
         labelled += int(np.count_nonzero(verdict > OPEN))
         undecided += int(np.count_nonzero(verdict == UNDECIDED))
     cohort = fold.cohort

@@ -1,4 +1,4 @@
-"""The loop that buys: wants → claim → post → keep receipts → poll → record → fold, for as long as there is something to do.
+"""The loop that buys: wants → claim → post → keep receipts → poll → record → fold, while there is something to do.
 
 Platforms are called by *buyers*, threads that touch neither the ledger nor the decisions; whatever order they come
 back in, the decisions are the same.  All waiting goes through the clock and the sleep that are handed in.
@@ -15,18 +15,20 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from quorate.campaign.columns import columnar, run_columns
+from quorate.campaign.decider import Asks
 from quorate.campaign.desk import Desk, Outcome
 from quorate.campaign.progress import Progress, Report, progress_of
 from quorate.campaign.states import HALTED
-from quorate.errors import LifecycleError, PlatformError, SpecError
+from quorate.errors import PlatformError, SpecError
 from quorate.model import NO_LABEL, Answer, Ask
 from quorate.ports import Platform
-from quorate.ports_store import EXPIRED, PARKED, NewAnswers, key_of, parse_key
+from quorate.ports_store import EXPIRED, PARKED, NewAnswers, parse_key
 
 if TYPE_CHECKING:
     from quorate.campaign.engine import Campaign
 
 LONGEST_NAP: Final = 1.0  # seconds between looks at the ledger
+FRESH: Final = 0.8  # of a platform's memory for keys: an older ask is looked for before it is sent again
 
 
 @dataclass(slots=True)
@@ -49,8 +51,8 @@ def run(
 ) -> Report:
     """Buy until the campaign is done, the money is spent, or nobody can be asked any more.
 
-    ``platforms`` are by class name.  ``buyers`` is the number of threads that call them, ``in_flight`` the asks out at
-    once (the spec's, if not given).  Ctrl-C finishes what is in hand and returns with ``interrupted``.  A platform
+    ``platforms`` are by class name.  ``buyers`` is the number of threads that call them, ``in_flight`` the asks out
+    at once (the spec's, if not given).  Ctrl-C finishes what is in hand and returns with ``interrupted``.  A platform
     that breaks its word raises `PlatformError` once everything else has been bought.
     """
     _check(campaign, platforms)
@@ -153,23 +155,20 @@ class _Runner:
         found = campaign.ledger.adopt(lease=campaign.spec.lease)
         if not len(found):
             return
-        rows = campaign.ledger.items(found.asks.item)
-        receipts = {one.key: one for one in campaign.ledger.receipts(found.asks.seq[found.posted])}
+        campaign.sync()
         log = found.asks
+        receipts = {one.key: one for one in campaign.ledger.receipts(log.seq[found.posted])}
         now, wall = self.clock.now(), self.clock.wall()
-        for row, item, ordinal, k, price, epoch, at in zip(
-            rows, log.item.tolist(), log.ordinal.tolist(), log.worker_class.tolist(), log.price.tolist(),
-            log.epoch.tolist(), log.at.tolist(), strict=True,
-        ):  # fmt: skip
+        asks = campaign.asks(Asks(log.item, log.ordinal, log.worker_class), log)
+        for ask, k, at in zip(asks, log.worker_class.tolist(), log.at.tolist(), strict=True):
             desk = self.desks.get(k)
-            if desk is None:
+            if desk is None or ask.key in desk.parcels or ask.key in desk.posted:
                 continue
-            ask = Ask(key_of(campaign.uid, epoch, item, ordinal), row.id, desk.name, ordinal, price, row.payload)
             if ask.key in receipts:
                 desk.resume(ask, receipts[ask.key], now)
-            elif ask.key not in desk.parcels and ask.key not in desk.posted:
+            else:
                 memory = getattr(desk.platform, "key_memory", None)
-                forgotten = memory is not None and wall - at / 1000 > 0.8 * memory
+                forgotten = memory is not None and wall - at / 1000 > FRESH * memory
                 desk.add(ask, now, doubtful=desk.keyless or forgotten)
 
     def _submit(self) -> None:
@@ -300,7 +299,7 @@ class _Runner:
             name, why = next(iter(broken.items()))
             raise PlatformError(
                 f"Nothing more can be bought from {', '.join(map(repr, broken))}: class {name!r} {why}.",
-                hint="Everything bought is recorded. Mend the platform and run again (after `resume` if it is halted),"
+                hint="Everything bought is recorded. Mend the platform and run again (`resume` a halted class first),"
                 " or pause the class to go on without it.",
             )
 
@@ -316,10 +315,3 @@ def _wrong_with(answer: Any) -> str:
     if answer.failure not in (None, "exhausted", "refused", "expired"):
         return "an unknown failure"
     return ""
-
-
-def require_running(campaign: Campaign) -> None:
-    """Say so if nothing may be bought now."""
-    state = campaign.ledger.campaign().state
-    if state != "running":
-        raise LifecycleError(f"Campaign {campaign.name!r} is {state}.", hint="Resume it first.")

@@ -51,9 +51,7 @@ def items_of(place: CampaignFile) -> Any:
     from quorate.files import open_items
 
     if place.items is None:
-        raise FileError(
-            f"{place.path} names no file of items.", hint='Write it under [items]: file = "items.csv"'
-        )
+        raise FileError(f"{place.path} names no file of items.", hint='Write it under [items]: file = "items.csv"')
     return open_items(place.items, id_column=place.id_column)
 
 

@@ -36,8 +36,8 @@ _LIMITS: Final[Mapping[str, _Kind]] = {
     "item_cap": _WHOLE, "in_flight": _WHOLE, "parallel": _WHOLE, "lease": _NUMBER, "patience": _NUMBER,
 }  # fmt: skip
 _CLASS: Final[Mapping[str, _Kind]] = {
-    "name": _TEXT, "price": _MONEY, "answers_per_item": _WHOLE, "repeatable": ((str, bool), '"per_worker", true or false'),
-    "trusted": _YES, "belief": _LIST, "platform": _TABLE,
+    "name": _TEXT, "price": _MONEY, "answers_per_item": _WHOLE,
+    "repeatable": ((str, bool), '"per_worker", true or false'), "trusted": _YES, "belief": _LIST, "platform": _TABLE,
 }  # fmt: skip
 
 
@@ -106,7 +106,8 @@ def parse_campaign(text: str, path: Path = Path("campaign.toml")) -> CampaignFil
     try:
         spec = Spec(
             name=top["name"], labels=tuple(top["labels"]), classes=tuple(one for one, _ in classes),
-            budget=_money(top["budget"]), **known, **limits,
+            budget=_money(top["budget"]),  # type: ignore[arg-type]
+            **known, **limits,
         )  # fmt: skip
     except InputError as error:
         raise FileError(f"{path}: {error.message}", hint=error.hint) from None

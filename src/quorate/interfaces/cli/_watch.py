@@ -28,7 +28,12 @@ def watching(campaign: Campaign, *, quiet: bool) -> Iterator[Callable[[Progress]
 
     from quorate.interfaces.cli._output import console
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[money]}"))
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[money]}"),
+    )
     with Bar(*columns, console=console(stderr=True), transient=True) as bar:
         task = bar.add_task("labelling", total=campaign.fold.items, money="")
         last = 0.0
@@ -52,6 +57,6 @@ def sentence(one: Progress, currency: str) -> str:
     >>> sentence(Progress(10, 4, 1, 2_000_000, 0, 9_000_000, 40, 40, 8.0, "explore", False), "USD")
     '2.00 of 9.00 USD, about 4.00 in the end, 5 answers/s, 1 undecided'
     """
-    forecast = "" if one.forecast is None else f", about {show(round(one.forecast, -4) // 1)} in the end"
+    forecast = "" if one.forecast is None else f", about {show(round(one.forecast / 10_000) * 10_000)} in the end"
     undecided = f", {one.undecided:,} undecided" if one.undecided else ""
     return f"{show(one.spent)} of {show(one.budget, currency)}{forecast}, {one.rate:,.0f} answers/s{undecided}"

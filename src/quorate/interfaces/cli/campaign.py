@@ -1,4 +1,4 @@
-"""``quorate init``, ``run``, ``status``, ``explain``, ``answers``, ``budget``, ``pause``, ``resume``: a campaign's life."""
+"""``quorate init``, ``run``, ``status``, ``explain``, ``budget``, ``pause``, ``resume``: a campaign's life."""
 
 from __future__ import annotations
 
@@ -110,7 +110,9 @@ def run(
             _add_new(one, items_of(place), place.gold)
         if not json:
             before = "Started" if new else f"Resumed, with {one.fold.folded:,} answers in hand:"
-            say(f"{before} {one.name}: {one.fold.items:,} items, budget {_money(one.spec.budget, one.spec.currency)}.")
+            say(
+                f"{before} {one.name}: {one.fold.items:,} items, budget {_money(one.spec.budget, one.spec.currency)}."
+            )
         with watching(one, quiet=json) as progress:
             report = one.run(platforms, buyers=buyers, in_flight=in_flight, progress=progress)
         _report(report, one.spec.currency, campaign, json)
