@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Protocol, TypeVar
 
@@ -50,8 +50,9 @@ class Head:
 
     def sum(self) -> int:
         """The checksum of this row itself, as a signed 64-bit integer.  ``id`` is the database's own business."""
-        values = [getattr(self, one.name) for one in fields(self) if one.name != "id"]
-        return int.from_bytes(blake2b(repr(values).encode(), digest_size=8).digest(), "little", signed=True)
+        values = f"{self.name!r} {self.uid} {self.spec_version} {self.epoch} {self.state} {self.budget} {self.spent}"
+        values += f" {self.reserved} {self.items} {self.seq} {self.digests}"
+        return int.from_bytes(blake2b(values.encode(), digest_size=8).digest(), "little", signed=True)
 
 
 class Look(Protocol):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from quorate.errors import StoreDamaged, StoreLocked
 from quorate.ports_store import LATE
 from quorate.stores.book import Book, Open
-from quorate.stores.columns import pack
+from quorate.stores.columns import Growing, pack
 from quorate.stores.head import Head
 from quorate.stores.sql import HEAD, SPAN, head_row, insert_columns, insert_text, save_text, tuples
 from quorate.stores.sqlite_look import CHUNK, HINT, PACKED, SqliteLook, heads, start_of
@@ -36,7 +36,7 @@ class SqliteDesk(SqliteLook):
         """Fold the stored asks and answers: what is in flight, and whether the money adds up."""
         head = self.head
         self.book = Book()
-        self._tails: dict[str, list[Columns]] = {name: [] for name in PACKED}
+        self._tails = {name: Growing(("seq", *TABLES[name].ints, "text_hash")) for name in PACKED}
         self.touched = False
         self._packed = {name: start_of(TABLES[name]) for name in PACKED}
         answered = np.zeros(head.seq + 1, np.bool_)
@@ -81,7 +81,8 @@ class SqliteDesk(SqliteLook):
     def save(self) -> None:
         """Write the campaign's row, if it is still the one that was read."""
         row = head_row(self.head)
-        if row["sum"] == self._saved:
+        self._saving: int = row["sum"]
+        if self._saving == self._saved:
             return
         self.connection.execute(save_text(), (*(row[name] for name in HEAD[3:]), self.head.id, self._saved))
         if self.connection.changes() != 1:
@@ -92,7 +93,7 @@ class SqliteDesk(SqliteLook):
 
     def saved(self) -> None:
         """The transaction is durable."""
-        self._saved = self.head.sum()
+        self._saved = self._saving
         self.touched = False
 
     def forget(self) -> None:
@@ -116,12 +117,12 @@ class SqliteDesk(SqliteLook):
         if rows.table.name in PACKED:
             tail = self._tails[rows.table.name]
             tail.append({**rows.ints, "text_hash": text_hash.view(np.int64)})
-            if sum(len(one["seq"]) for one in tail) >= CHUNK:
+            if len(tail) >= CHUNK:
                 self._pack(rows.table.name)
 
     def _pack(self, name: str) -> None:
         table, tail = TABLES[name], self._tails[name]
-        whole = {column: np.concatenate([one[column] for one in tail]) for column in tail[0]}
+        whole = tail.columns()
         digest = digest_of(whole["seq"], checksums(table, self.head.uid, whole, whole["text_hash"].view(np.uint64)))
         signed = digest - 2**64 if digest >= 2**63 else digest
         last = int(whole[table.key][-1])
@@ -135,7 +136,7 @@ class SqliteDesk(SqliteLook):
         }
         self.connection.execute(insert_text("pack", row), list(row.values()))
         self._packed[name] = last
-        tail.clear()
+        tail.truncate()
 
     def pack_old(self) -> None:
         """Pack what a predecessor left unpacked, and drop packs that are damaged."""
@@ -144,7 +145,7 @@ class SqliteDesk(SqliteLook):
                 "delete from pack where campaign = ? and tbl = ? and last > ?",
                 (self.head.id, name, self._packed[name]),
             )
-            if sum(len(one["seq"]) for one in self._tails[name]) >= CHUNK:
+            if len(self._tails[name]) >= CHUNK:
                 self._pack(name)
 
     # -------------------------------------------------------------------------------------------- buying
