@@ -8,7 +8,8 @@ before its turn while money is plentiful, that is, while everybody behind could 
 
 Then lock-step would have granted it, too: whatever its predecessors ask, the money is there.  Otherwise it waits
 until all active items stand at the same step with nothing in flight; what is left is then given out in the order of
-items, and whoever asks for more than is left goes without.  Both ways give every item the same, for any number of buyers.
+items, and whoever asks for more than is left goes without.  Both ways give every item the same, for any number of
+buyers.
 
 Lock-step alone would spend a small budget on the first steps of all items and conclude none of them.  So a stage that
 the money may not suffice for is entered by *tranches*, in the order of items: as many at once as half of the free
