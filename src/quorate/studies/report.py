@@ -71,7 +71,18 @@ def _table1(cells: Sequence[Cell]) -> str:
 
 def _figure(figure: Figure, records: Records) -> str:
     rows = [[series.label(with_instance=True), *_cells(row)] for series in figure.series for row in records[series]]
-    header = ["policy", "N", "campaigns", "seeds from", "cost", "× least", "error", "P(k^ = k*)", "beyond alpha"]
+    header = [
+        "policy",
+        "N",
+        "campaigns",
+        "seeds from",
+        "cost",
+        "× least",
+        "error",
+        "undecided",
+        "P(k^ = k*)",
+        "beyond alpha",
+    ]
     return (
         f"## {figure.caption} ({figure.paper})\n\n![{figure.caption}]({figure.name}.png)\n\n"
         f"[SVG]({figure.name}.svg) · [CSV]({figure.name}.csv)\n\n{markdown_table(header, rows)}"
@@ -87,6 +98,7 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
         f"{row['cost_per_item']:.2f} ± {row['cost_se']:.2f}",
         f"{row['ratio']:.2f}",
         f"{row['error']:.5f} ± {row['error_se']:.5f}",
+        f"{row['undecided_fraction']:.3f}",
         "–" if hit is None else f"{hit:.2f} ± {row['k_star_fraction_se']:.2f}",
         f"{row['exceed_fraction']:.2f}",
     ]
