@@ -23,20 +23,26 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+import quorate.core.policies.calibrated
+import quorate.core.policies.explore_exploit
+import quorate.stores.sqlite  # noqa: F401  # lives begin with everything loaded
 from quorate.campaign import desk as desk_module
+from quorate.campaign import labels, runner  # noqa: F401
 from quorate.campaign.engine import Campaign
 from quorate.errors import PlatformError, SpecError
 from quorate.model import Answer, Ask, Receipt, WorkerClass
-from quorate.ports_store import Ledger, Store
+from quorate.ports_store import Ledger
 from quorate.stores import open_store
 
 HERE = Path(__file__).parent
 LONGEST_REPLY = 2**20
-CLASSES = ({"name": "small", "price": 400}, {"name": "large", "price": 900}, {"name": "crowd", "price": 1500})
+CLASSES: Final = (
+    {"name": "small", "price": 400}, {"name": "large", "price": 900}, {"name": "crowd", "price": 1500},
+)  # fmt: skip
 ACCURACY = {"small": 0.86, "large": 0.9, "crowd": 0.93}
 PLENTY = 10**9
 
@@ -407,8 +413,3 @@ def judge_ledger(ledger: Ledger, charges: Sequence[Mapping[str, Any]]) -> dict[s
 def dice(seed: int) -> random.Random:
     """The harness's own dice."""
     return random.Random(seed)
-
-
-def only_store(url: str) -> Store:
-    """A store to look into, from the process of the judge."""
-    return open_store(url, read_only=True)

@@ -213,7 +213,10 @@ class Handler(socketserver.StreamRequestHandler):
     def handle(self) -> None:
         platform: Platform = self.server.platform  # type: ignore[attr-defined]
         with suppress(DeadLine, BrokenPipeError, ConnectionResetError):
-            request = json.loads(self.rfile.readline())
+            line = self.rfile.readline()
+            if not line.endswith(b"\n"):
+                return  # whoever called has died
+            request = json.loads(line)
             reply, mood = platform.call(request)
             text = json.dumps(reply).encode()
             if mood == "malformed-json":
