@@ -21,3 +21,10 @@ class TestSqlite(StoreContract):
     @pytest.fixture
     def opener(self, tmp_path: Path) -> Callable[[], Store]:
         return lambda: open_store(f"sqlite:///{tmp_path}/campaign.db")
+
+
+@pytest.mark.postgres
+class TestPostgres(StoreContract):
+    @pytest.fixture
+    def opener(self, postgres_url: str) -> Callable[[], Store]:
+        return lambda: open_store(postgres_url)

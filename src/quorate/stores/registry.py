@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from quorate.errors import SpecError
+from quorate.errors import MissingExtra, SpecError
 from quorate.ports_store import Store
 
 FLOOR: Final = 64 * 2**20  # bytes that must be free before money is spent
@@ -30,8 +30,10 @@ def open_store(url: str, *, read_only: bool = False, floor: int = FLOOR) -> Stor
 
         return SqliteStore(Path(rest[3:]), read_only=read_only, floor=floor)
     if scheme in ("postgresql", "postgres"):
-        from quorate.stores.postgres import PostgresStore
-
+        try:
+            from quorate.stores.postgres import PostgresStore
+        except ImportError:
+            raise MissingExtra("postgresql://", "postgres") from None
         return PostgresStore(url, read_only=read_only)
     raise SpecError(
         f"{url!r} is not the place of a store.",

@@ -15,8 +15,8 @@ from quorate.stores.book import Book, Open
 from quorate.stores.columns import Growing, pack
 from quorate.stores.head import Head
 from quorate.stores.sql import HEAD, SPAN, head_row, insert_columns, insert_text, save_text, tuples
-from quorate.stores.sqlite_look import CHUNK, HINT, PACKED, SqliteLook, heads, start_of
-from quorate.stores.tables import TABLES, Columns, Int, Rows, checksums, digest_of
+from quorate.stores.sqlite_look import CHUNK, HINT, PACKED, SqliteLook, heads
+from quorate.stores.tables import TABLES, Columns, Int, Rows, checksums, digest_of, start_of
 
 
 class SqliteDesk(SqliteLook):

@@ -15,7 +15,7 @@ from quorate.errors import StoreDamaged
 from quorate.stores.columns import unpack
 from quorate.stores.head import Head
 from quorate.stores.sql import SPAN, from_database, head_of, heads_text, numbers, select_text
-from quorate.stores.tables import TABLES, Columns, Int, Rows, Table, checksums, digest_of, refuse_wrong
+from quorate.stores.tables import TABLES, Columns, Int, Rows, Table, checksums, digest_of, refuse_wrong, start_of
 
 CHUNK: Final = 65536
 PACKED: Final = ("item", "ask", "answer")
@@ -45,11 +45,6 @@ class Chunk:
     ints: Columns
     text_hash: Int
     packed: bool
-
-
-def start_of(table: Table) -> int:
-    """The key before a table's first."""
-    return -1 if table.key == "idx" else 0
 
 
 class SqliteLook:

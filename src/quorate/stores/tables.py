@@ -106,6 +106,11 @@ class Rows:
         return (dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True))
 
 
+def start_of(table: Table) -> int:
+    """The key before a table's first."""
+    return -1 if table.key == "idx" else 0
+
+
 def rows_of(table: Table, dicts: Sequence[Mapping[str, Any]]) -> Rows:
     """The inverse of `Rows.dicts`."""
     ints = {name: np.array([row[name] for row in dicts], np.int64) for name in ("seq", *table.ints)}
