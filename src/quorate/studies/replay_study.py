@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.campaign.decider import NOBODY_LEFT, REASONS, Decider, Start
+from quorate.core.diagnostics import binomial_mixture
 from quorate.core.estimators.dawid_skene import dawid_skene
 from quorate.core.hashing import item_hash, uniform
 from quorate.core.worlds import PLAN
@@ -22,11 +23,17 @@ from quorate.studies.instances import p1_price
 Int = NDArray[np.int64]
 VOTES: Final = (1, 3, 5)  # the habits to compare with
 CHANCE: Final = 0.5
+TESTED: Final = 5  # answers per item and class that the goodness of fit looks at
 
 
 @dataclass(frozen=True, slots=True)
 class ClassFacts:
-    """A class as the gold shows it; ``correlation`` is that of two answers about one item, given its true label."""
+    """A class as the gold shows it, and one thing that shows without gold.
+
+    ``correlation`` is that of two answers about one item, given its true label; 0 in the model.  ``fit`` is the
+    p-value of the model on the first `TESTED` answers of each item, nan where they are too few: small means that it
+    is wrong.
+    """
 
     name: str
     workers: int
@@ -34,6 +41,7 @@ class ClassFacts:
     price: float
     accuracy: tuple[float, float]
     correlation: float
+    fit: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +109,7 @@ def replay(
     known = recorded.truth != NOT_RECORDED
     return Replayed(
         recorded.name, len(recorded.items), int(known.sum()), float(recorded.truth[known].mean()),
-        policy.name, policy.promise, alpha, seed, rule, _facts(recorded, price), ways, undecided,
+        policy.name, policy.promise, alpha, seed, rule, _facts(recorded, price, seed), ways, undecided,
         _believed(recorded, decider), tuple(decider.stages),
     )  # fmt: skip
 
@@ -203,14 +211,15 @@ def _bought(recorded: Recorded, rows: Int) -> Int:
     return bought
 
 
-def _facts(recorded: Recorded, price: FloatArray) -> tuple[ClassFacts, ...]:
+def _facts(recorded: Recorded, price: FloatArray, seed: int) -> tuple[ClassFacts, ...]:
     accuracy = _accuracy(recorded)
     answers = recorded.counts.sum(axis=(0, 2)) / len(recorded.items)
+    queue = Queue.of(recorded, seed)
     workers = np.bincount(recorded.class_of, minlength=len(recorded.classes))
     return tuple(
         ClassFacts(
             name, int(workers[k]), float(answers[k]), float(price[k]),
-            (float(accuracy[k, 0]), float(accuracy[k, 1])), _correlation(recorded, k, accuracy[k]),
+            (float(accuracy[k, 0]), float(accuracy[k, 1])), _correlation(recorded, k, accuracy[k]), _fit(queue, k),
         )
         for k, name in enumerate(recorded.classes)
     )  # fmt: skip
@@ -240,6 +249,14 @@ def _correlation(recorded: Recorded, k: int, accuracy: FloatArray) -> float:
     both = ones * (ones - 1) - 2 * ones * (t - 1) * says_one + pairs * says_one**2
     variance = float((pairs * says_one * (1 - says_one)).sum())
     return float(both.sum()) / variance if variance else np.nan
+
+
+def _fit(queue: Queue, k: int) -> float:
+    """The goodness of fit of a class's first answers, of which there are equally many for each item that is used."""
+    items = np.flatnonzero(queue.length[:, k] >= TESTED)
+    rows = queue.rows(np.repeat(items, TESTED), k, np.tile(np.arange(TESTED), len(items)))
+    fitness = binomial_mixture(queue.recorded.label[rows].reshape(-1, TESTED).sum(axis=1), TESTED)
+    return np.nan if fitness is None else fitness.p_value
 
 
 def _believed(recorded: Recorded, decider: Decider) -> dict[str, tuple[float, float]]:
