@@ -8,20 +8,26 @@ Each accuracy has its Beta belief cut to (1/2, 1), which is what keeps the label
 3. a few Gibbs sweeps (labels given parameters, parameters given labels) from each, which leave the posterior as it
    is, part the duplicates, and put right what a small sample's proposal missed.
 
+Where the data leave a direction open (two answers an item: then only a curve in the parameters is known, the thinner
+the more items), the proposal misses, and `quorate.core.estimators.growing` takes the place of steps 1 and 2.
+
 Step 2 is exact where the campaign is large and sweeps are dear, step 3 where it is small and sweeps are cheap.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from scipy.special import betaincc, betainccinv, expit, logit
+from scipy.special import expit, logit
 
 from quorate.core.estimators.em import Fit, right_wrong, row_log0, row_log_odds
+from quorate.core.estimators.growing import effective, grown, resampled
+from quorate.core.estimators.sweeps import Data, sweep
 from quorate.model import Estimate, FloatArray, IntArray
 
+_MISSED: Final = 0.25  # share of effective candidates below which the posterior is not like the proposal
+_STICKY: Final = 200  # items beyond which Gibbs sweeps alone are slow to put that right
 _FREEDOM: Final = 6.0  # of the Student proposal: its tails are heavier than the posterior's
 _CANDIDATES: Final = 600  # at least this many, and twice as many as draws
 _SWEEPS: Final = (3, 30)  # at least, at most
@@ -44,7 +50,7 @@ def posterior_draws(
     >>> accuracy.mean(axis=0).round(1), prior.mean().round(1)
     (array([[0.8, 0.8]]), np.float64(0.5))
     """
-    data = _Data(
+    data = Data(
         np.asarray(unique, np.float64).reshape(-1, 2 * len(fit.belief)),
         np.asarray(weight, np.int64),
         fit,
@@ -54,7 +60,7 @@ def posterior_draws(
     sweeps = int(np.clip(_ALLOCATIONS // (cells * draws), *_SWEEPS))
     for chains in np.array_split(np.arange(draws), -(-cells * draws // _BLOCK)):
         for _ in range(sweeps):
-            accuracy[chains], prior[chains] = _sweep(data, accuracy[chains], prior[chains], rng)
+            accuracy[chains], prior[chains] = sweep(data, accuracy[chains], prior[chains], rng)
     return accuracy, prior
 
 
@@ -64,24 +70,6 @@ def estimate_of(fit: Fit, accuracy: FloatArray, prior: FloatArray, *, level: flo
     interval = np.moveaxis(np.quantile(accuracy, ends, axis=0), 0, -1)
     low, high = np.quantile(prior, ends)
     return Estimate(fit.accuracy_hat, fit.prior_hat, interval, (float(low), float(high)), fit.notes)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Data:
-    """Rows as columns (class 0 says 0, class 0 says 1, …), their weights, and the fit whose beliefs they update."""
-
-    x: FloatArray
-    weight: IntArray
-    fit: Fit
-
-    @property
-    def total(self) -> FloatArray:
-        return self.weight @ self.x
-
-    @property
-    def floor(self) -> FloatArray:
-        """Where each belief is cut: at 1/2, or nowhere for a class that is known or allowed to be worse."""
-        return np.where(self.fit.lower >= 0.5, 0.5, 0.0)
 
 
 # ------------------------------------------------------------------------------------------- coordinates
@@ -95,7 +83,7 @@ def _phi(accuracy: FloatArray, floor: FloatArray) -> FloatArray:
     return logit((accuracy - floor) / (1 - floor))
 
 
-def _log_posterior(data: _Data, phi: FloatArray, omega: FloatArray) -> FloatArray:
+def _log_posterior(data: Data, phi: FloatArray, omega: FloatArray) -> FloatArray:
     """The log density (D,) of (φ, ω = logit w) given the answers, up to a constant."""
     fit, floor = data.fit, data.floor
     accuracy, prior = _accuracy(phi, floor), expit(omega)
@@ -112,7 +100,7 @@ def _log_posterior(data: _Data, phi: FloatArray, omega: FloatArray) -> FloatArra
 # ---------------------------------------------------------------------------------------------- proposal
 
 
-def _mode(data: _Data) -> tuple[FloatArray, float]:
+def _mode(data: Data) -> tuple[FloatArray, float]:
     """The mode of φ, by EM from the fit."""
     floor, prior = data.floor, data.fit.prior_hat
     items = data.weight.sum() + data.fit.prior_belief.sum()
@@ -137,7 +125,7 @@ def _best_phi(expected: FloatArray, floor: FloatArray) -> FloatArray:
     return (b + np.sqrt(b * b - 4 * a * c)) / (2 * a)
 
 
-def _information(data: _Data, accuracy: FloatArray, prior: float) -> FloatArray:
+def _information(data: Data, accuracy: FloatArray, prior: float) -> FloatArray:
     """Observed information about (φ, ω): of the completed data, less what the unknown labels hide."""
     floor = data.floor
     q = expit(row_log_odds(data.x, accuracy, prior))
@@ -158,7 +146,13 @@ def _information(data: _Data, accuracy: FloatArray, prior: float) -> FloatArray:
     return information
 
 
-def _resampled(data: _Data, draws: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+def _open(data: Data) -> bool:
+    """Two answers an item leave a direction open; many such items make what is left a thin curve."""
+    three = data.weight[data.x.sum(axis=1) > 2].sum()
+    return bool(three <= _STICKY < data.weight.sum())
+
+
+def _resampled(data: Data, draws: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
     """Draws by importance resampling from a Student distribution around the mode."""
     accuracy, prior = _mode(data)
     values, vectors = np.linalg.eigh(_information(data, accuracy, prior))
@@ -174,49 +168,7 @@ def _resampled(data: _Data, draws: int, rng: np.random.Generator) -> tuple[Float
     phi, omega = theta[:, :-1].reshape(-1, *accuracy.shape), theta[:, -1]
     log_proposal = -(_FREEDOM + len(values)) / 2 * np.log1p((normal**2).sum(axis=1) * scale / _FREEDOM)
     log_ratio = _log_posterior(data, phi, omega) - log_proposal
-    share = np.cumsum(np.exp(log_ratio - log_ratio.max()))
-    chosen = np.searchsorted(share / share[-1], (np.arange(draws) + rng.random()) / draws)
-    chosen = rng.permutation(chosen)
+    if _open(data) and effective(log_ratio) < candidates * _MISSED:
+        return grown(data, draws, rng)
+    chosen = rng.permutation(resampled(log_ratio, draws, rng))
     return _accuracy(phi[chosen], data.floor), expit(omega[chosen])
-
-
-# ------------------------------------------------------------------------------------------------- Gibbs
-
-
-def _sweep(
-    data: _Data, accuracy: FloatArray, prior: FloatArray, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray]:
-    """One Gibbs sweep of each chain: how many items of each row have label 1, then the parameters."""
-    q = expit(row_log_odds(data.x, accuracy, prior))
-    ones = np.empty(q.shape)
-    single = data.weight == 1
-    ones[single] = rng.random((single.sum(), q.shape[1])) < q[single]
-    ones[~single] = rng.binomial(data.weight[~single, None], q[~single])
-    expected = right_wrong(ones.T @ data.x, data.total, data.fit.belief)
-    of_label_1 = ones.sum(axis=0)
-    new_prior = rng.beta(
-        data.fit.prior_belief[1] + of_label_1, data.fit.prior_belief[0] + data.weight.sum() - of_label_1
-    )
-    return cut_beta(expected[..., 0], expected[..., 1], data.floor, rng), new_prior
-
-
-def cut_beta(right: FloatArray, wrong: FloatArray, floor: FloatArray | float, rng: np.random.Generator) -> FloatArray:
-    """Draws from Beta(right, wrong) cut to (floor, 1): those that fall below are drawn again, from the tail.
-
-    >>> cut_beta(np.array([2.0, 2.0]), np.array([2.0, 5000.0]), 0.5, np.random.default_rng(1)).round(3)
-    array([0.503, 0.5  ])
-    """
-    drawn = rng.beta(right, wrong)
-    below = drawn <= floor
-    if below.any():
-        a, b = right[below], wrong[below]
-        low = np.broadcast_to(floor, drawn.shape)[below]
-        tail = betaincc(a, b, low)
-        again = betainccinv(a, b, rng.random(len(a)) * tail)
-        steep = (
-            tail < np.finfo(float).tiny
-        )  # above the floor the density is exp(−rate c), too steep for a tail in floats
-        rate = (b - 1) / (1 - low) - np.divide(a - 1, low, out=np.zeros_like(low), where=low > 0)
-        again[steep] = low[steep] + rng.exponential(size=steep.sum()) / rate[steep]
-        drawn[below] = again
-    return np.minimum(drawn, np.nextafter(1.0, 0.0))
