@@ -10,11 +10,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+from hypothesis import settings
 from sybil import Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
 
 ROOT = Path(__file__).parent
 DATA = Path(os.environ.get("QUORATE_DATA", ROOT.parent / "shared" / "data"))
+# Time is never a test here: it depends on who else uses the machine.
+settings.register_profile("quorate", deadline=None, print_blob=True)
+settings.load_profile("quorate")
+
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 checker = doctest.OutputChecker()
 
