@@ -3,7 +3,8 @@
     pip install '.[bench]' && python benchmarks/peers.py [--items 10000 100000 1000000] [--skip-mmsr]
 
 Five classes (the paper's matrices), one answer each, prior 1/2.  Every cell is the best processor time of several
-runs, ours and the peers' interleaved; data are already in each library's own format.  Writes benchmarks/results/peers.{json,md}.
+runs, ours and the peers' interleaved; data are already in each library's own format.  Writes
+benchmarks/results/peers.json and peers.md.
 """
 
 from __future__ import annotations

@@ -253,6 +253,7 @@ def test_every_small_explore_matrix():
         (np.array([[[0, 1], [0, 1]]]), "a single item"),
         (np.array([[[0, 1], [0, 1]]] * 9), "class 0 always answers 1"),
         (np.array([[[0, 1], [0, 0]]] * 4 + [[[1, 0], [0, 0]]] * 4), "nothing but the belief"),
+        (np.array([[[0, 1], [1, 0]], [[1, 0], [1, 0]]] * 9), "no item has three answers"),
         (np.array([[[3, 0], [0, 0]]] * 9), "class 1 has no answers"),
         (np.array([[[4, 0], [0, 4]]] * 50 + [[[4, 0], [4, 0]]] * 50), "no better than chance"),
         (np.array([[[9, 0]]] * 500 + [[[0, 9]]] * 500), "held at the upper limit"),

@@ -209,7 +209,6 @@ def _notes(
     """What a reader should know before trusting the estimate."""
     notes = []
     total = np.tensordot(rows.weight, rows.unique, 1)  # (M, 2)
-    asked = rows.unique.sum(axis=2) > 0
     if not (known >= 0).any():
         if not total.any():
             return ("no answers: the estimate is the belief",)
@@ -227,6 +226,9 @@ def _notes(
             notes.append(f"class {k} looks no better than chance on items of label {where}")
         if (accuracy[k] >= upper[k]).any():
             notes.append(f"class {k} is held at the upper limit")
-    if asked.sum(axis=1).max(initial=0) == 1 and rows.unique.sum(axis=2).max(initial=0) == 1:
+    most = rows.unique.sum(axis=(1, 2)).max(initial=0)
+    if most == 1:
         notes.append("no item has two answers: nothing but the belief tells right from wrong")
+    elif most == 2 and not (known >= 0).any():
+        notes.append("no item has three answers: the belief decides between accuracies that fit equally well")
     return tuple(notes)
