@@ -33,6 +33,10 @@ class Performance:
     def mean_answers(self, prior: float = 0.5) -> float:
         return float(expected(self.answers, prior))
 
+    def mean_undecided(self, prior: float) -> float:
+        """The share of items that reach the cap, under the prior P(label = 1)."""
+        return float(expected(self.undecided, prior))
+
     def mean_error(self, prior: float = 0.5) -> float:
         return float(expected(self.error, prior))
 

@@ -70,7 +70,6 @@ def exact(
 
     Example: [bold]quorate exact p1-asym --rule direction-test --alpha 0.05[/bold]
     """
-    from quorate.core.information import expected
     from quorate.studies import rules
     from quorate.studies.instance_file import load_instance
 
@@ -85,7 +84,7 @@ def exact(
             "cost": one.cost(price, world.prior),
             "error": one.mean_error(world.prior),
             "error_by_label": one.error,
-            "undecided": float(expected(one.undecided, world.prior)),
+            "undecided": one.mean_undecided(world.prior),
             "undecided_by_label": one.undecided,
         }
         for name, price, one in zip(world.classes, world.price.tolist(), rules.exact(world, rule, level), strict=True)
