@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import json
 import os
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from hypothesis import strategies as st
 
 from quorate.aggregation import METHODS, aggregate
 from quorate.errors import InputError, SpecError
+from quorate.files import read_table
+from quorate.interfaces.cli import main
 
 DATA = Path(os.environ.get("QUORATE_DATA", Path(__file__).parents[3] / "shared" / "data"))
 VOTES = {
@@ -136,3 +139,52 @@ def test_recorded_labels_are_aggregated_as_the_literature_has_it(name, method, w
     result = aggregate(labels, method)
     gold = dict(zip(truth["item"], truth["label"], strict=True))
     assert sum(gold[item] != label for item, label in zip(result["item"], result["label"], strict=True)) == wrong
+
+
+# ---------------------------------------------------------------------------------------- on the command line
+
+
+def run(capsys, *arguments):
+    with pytest.raises(SystemExit) as left:
+        main([*map(str, arguments)])
+    out, err = capsys.readouterr()
+    return left.value.code, out, err
+
+
+@pytest.fixture
+def votes(tmp_path):
+    path = tmp_path / "votes.csv"
+    pd.DataFrame({**VOTES, "label": [*VOTES["label"][:-1], None]}).to_csv(path, index=False)
+    return path
+
+
+def test_the_command_prints_what_the_function_says(votes, capsys):
+    code, out, _ = run(capsys, "aggregate", votes, "--method", "majority", "--json")
+    assert code == 0
+    assert [(one["task"], one["label"], one["answers"]) for one in json.loads(out)] == [
+        ("a", "yes", 3), ("b", "no", 2), ("c", "no", 2),
+    ]  # fmt: skip
+    assert "yes" in run(capsys, "aggregate", votes)[1]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_labels_are_written_in_any_format(votes, tmp_path, capsys, suffix):
+    path = tmp_path / f"labels.{suffix}"
+    code, out, _ = run(capsys, "aggregate", votes, "--method", "majority", "--to", path)
+    assert (code, out.strip()) == (0, f"3 labels written to {path}.")
+    assert [(row["task"], row["label"], row["answers"]) for row in read_table(path)] == [
+        ("a", "yes", 3), ("b", "no", 2), ("c", "no", 2),
+    ]  # fmt: skip
+
+
+def test_the_command_refuses_in_a_sentence(votes, capsys):
+    code, out, err = run(capsys, "aggregate", votes, "--method", "mean")
+    assert (code, out) == (2, "")
+    assert "no method 'mean'" in err
+
+
+def test_an_item_without_an_answer_is_written_as_such(tmp_path, capsys):
+    path, to = tmp_path / "votes.csv", tmp_path / "labels.csv"
+    path.write_text("item,class,label\na,x,1\nb,x,\n")
+    assert run(capsys, "aggregate", path, "--to", to)[0] == 0
+    assert read_table(to)[1] == {"item": "b", "label": None, "confidence": None, "answers": 0}

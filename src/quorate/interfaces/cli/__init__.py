@@ -1,8 +1,19 @@
 """``quorate …``: each command module registers itself on the one app; heavy imports wait inside the commands."""
 
-from quorate.interfaces.cli import bounds, campaign, doctor, estimate, plan, policies, replay, reproduce, simulate
+from quorate.interfaces.cli import (
+    aggregate,
+    bounds,
+    campaign,
+    doctor,
+    estimate,
+    plan,
+    policies,
+    replay,
+    reproduce,
+    simulate,
+)
 from quorate.interfaces.cli._app import main
 
-COMMANDS = (campaign, doctor, plan, policies, simulate, replay, estimate, bounds, reproduce)
+COMMANDS = (campaign, doctor, plan, policies, simulate, replay, estimate, aggregate, bounds, reproduce)
 
 __all__ = ["COMMANDS", "main"]

@@ -34,12 +34,11 @@ def estimate(
     Example: [bold]quorate estimate labels.csv[/bold]
     """
     from quorate.aggregation import columns
-    from quorate.files.sources import rows_of
     from quorate.studies.estimates import estimate_table
 
     if not 0 < level < 1:
         raise SpecError(f"--level must lie between 0 and 1, got {level:g}.", hint="0.95 is usual.")
-    _, item, who, label = columns(_columns(rows_of(file)))
+    _, item, who, label = columns(read_columns(file))
     record = estimate_table(item, who, label, level=level, seed=seed)
     if json:
         print_json(record)
@@ -47,10 +46,12 @@ def estimate(
         _show(record, file.name)
 
 
-def _columns(rows: Any) -> dict[str, list[Any]]:
-    """Rows as columns; a column that a row lacks is missing there."""
+def read_columns(file: Path) -> dict[str, list[Any]]:
+    """A file of rows as columns; what a row lacks is missing there."""
+    from quorate.files.sources import rows_of
+
     found: dict[str, list[Any]] = {}
-    for number, (_, row) in enumerate(rows):
+    for number, (_, row) in enumerate(rows_of(file)):
         for name in row.keys() - found.keys():
             found[name] = [None] * number
         for name, values in found.items():
