@@ -5,13 +5,20 @@ from functools import cache
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from tests.campaign.worlds import LABELS, answer_of, create, finish
 
 from quorate.campaign.engine import Campaign
 from quorate.model import Answer
 from quorate.ports_store import key_of
 from quorate.stores import open_store
-from tests.campaign.worlds import LABELS, answer_of, create, finish
 
 WORLDS = (
     {"policy": "votes-3", "items": 7},

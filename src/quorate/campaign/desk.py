@@ -19,6 +19,7 @@ from quorate.model import Answer, Ask, Receipt
 from quorate.ports import Platform
 
 TRIES: Final = 8  # per purchase
+STRIKES: Final = 4  # asks in a row that fail for good, and nothing more is sent; one item alone comes to three
 FIRST_PAUSE: Final = 0.5  # seconds, doubled at each try
 LONGEST_PAUSE: Final = 60.0
 BATCH: Final = 50
@@ -32,7 +33,6 @@ class Parcel:
     tries: int = 0
     due: float = 0.0  # not to be sent before
     doubtful: bool = False  # it may have been bought already
-    first_try: float | None = None
 
 
 @dataclass(slots=True)
@@ -58,7 +58,8 @@ class Desk:
     poll_due: float = 0.0
     poll_failures: int = 0
     empty_polls: int = 0
-    last_success: float = -1.0
+    succeeded: bool = False  # in this run
+    strikes: int = 0  # asks that failed for good since the last success
     broken: str = ""  # why nothing more is sent in this run
     trouble: dict[str, int] = field(default_factory=dict)  # what went wrong, and how often
 
@@ -146,7 +147,7 @@ class Desk:
             for key in outcome.keys:
                 self._failed(key, outcome, now)
             return
-        self.last_success = now
+        self.succeeded, self.strikes = True, 0
         for receipt in outcome.got:
             if receipt.key in self.parcels:
                 self.posted[receipt.key] = Posted(receipt, self.parcels.pop(receipt.key).ask, now)
@@ -171,7 +172,6 @@ class Desk:
 
     def _try_again(self, parcel: Parcel, now: float, error: BaseException | None) -> None:
         parcel.tries += 1
-        parcel.first_try = now if parcel.first_try is None else parcel.first_try
         pause = min(FIRST_PAUSE * 2 ** (parcel.tries - 1), LONGEST_PAUSE)
         asked_for = getattr(error, "retry_after", None)
         parcel.due = now + max(pause, float(asked_for or 0.0))
@@ -179,7 +179,8 @@ class Desk:
             parcel.doubtful = True
             parcel.due = max(parcel.due, now + float(getattr(self.platform, "find_delay", 0.0)))
         if parcel.tries >= TRIES:
-            if self.last_success >= parcel.first_try:
+            self.strikes += 1
+            if self.succeeded and self.strikes < STRIKES:
                 self.park(parcel.ask.key, f"{TRIES} tries failed")
             else:
                 self.broken = f"{TRIES} tries failed, the last with {type(error).__name__}: {str(error)[:200]}"

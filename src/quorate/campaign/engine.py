@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from quorate.campaign.book import ask_code
 from quorate.campaign.items import new_items
 from quorate.campaign.machine import Machine
 from quorate.campaign.states import PAUSED, RUNNING
@@ -194,6 +195,7 @@ class Campaign(Machine):
             columns = self.claim(n)
             if not len(columns):
                 columns = self.adopt(n)
+            self.left_over.update(ask_code(columns.item, columns.ordinal).tolist())
             return self.asks(columns)
 
     def _open_for_buying(self) -> None:

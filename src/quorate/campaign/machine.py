@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from threading import RLock
 from typing import Final
@@ -61,6 +61,7 @@ class Machine:
         self._closed = False
         self._seen = 0  # the seq up to which the ledger has been folded
         self._held = Waiting()  # asks of halted classes
+        self.left_over: set[int] = set()  # asks that were claimed here and that no run looks after (codes)
         self._late: list[Conflict] = []  # answers that came after their ask had been given up
         self.sync()
 
@@ -115,8 +116,6 @@ class Machine:
             self.why_halted.pop(k, None)
             if self.class_state[k] == HALTED:
                 self.why_halted[k] = event.payload["why"]
-            else:
-                self.fold.pending.join(self._held.take())
         self.fold.add_event(event.seq, event.kind, event.number, event.payload)
 
     def sync(self) -> None:
@@ -184,19 +183,20 @@ class Machine:
 
     # ----------------------------------------------------------------------------------------- asks go out
 
-    def claim(self, n: int) -> Asks:
-        """Claim up to ``n`` of the asks that are wanted now, as columns; `ask` without the payloads."""
+    def claim(self, n: int, *, without: Collection[int] = ()) -> Asks:
+        """Claim up to ``n`` of the asks that are wanted now, as columns, ``without`` those of some classes."""
         with self._lock:
             self.go_on()
+            self.fold.pending.join(self._held.take())
             while len(self.fold.pending):
-                asks = self._claim_some(n)
+                asks = self._claim_some(n, without)
                 if len(asks):
                     return asks
                 self.go_on()
             return _NO_ASKS
 
-    def _claim_some(self, n: int) -> Asks:
-        wanted = self._take(n)
+    def _claim_some(self, n: int, without: Collection[int]) -> Asks:
+        wanted = self._take(n, without)
         if not len(wanted):
             return wanted
         assert self.fold.cohort is not None
@@ -212,14 +212,15 @@ class Machine:
             self._note(self.ledger.append(GAVE_UP, {"asks": codes.tolist()}))
         return wanted[~over & (claimed.outcome != TAKEN)]
 
-    def _take(self, n: int) -> Asks:
+    def _take(self, n: int, without: Collection[int]) -> Asks:
         """The next asks that are wanted, from classes that may be asked."""
         code = self.fold.pending.take(n)
         item, ordinal = code_parts(code)
         asks = Asks(item, ordinal, self.fold.want_class[item].astype(np.int64))
-        if all(state == RUNNING for state in self.class_state):
+        states = [HALTED if k in without else state for k, state in enumerate(self.class_state)]
+        if all(state == RUNNING for state in states):
             return asks
-        state = np.array(self.class_state)[asks.worker_class]
+        state = np.array(states)[asks.worker_class]
         self._held.join(code[state == HALTED])
         self._pass_over(asks[state == PAUSED])
         return asks[state == RUNNING]

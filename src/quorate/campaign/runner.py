@@ -9,11 +9,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from quorate.campaign.book import ask_code
 from quorate.campaign.columns import columnar, run_columns
 from quorate.campaign.decider import Asks
 from quorate.campaign.desk import Desk, Outcome
@@ -22,7 +24,7 @@ from quorate.campaign.states import HALTED
 from quorate.errors import PlatformError, SpecError
 from quorate.model import NO_LABEL, Answer, Ask
 from quorate.ports import Platform
-from quorate.ports_store import EXPIRED, PARKED, NewAnswers, parse_key
+from quorate.ports_store import EXPIRED, PARKED, AskLog, NewAnswers, parse_key
 
 if TYPE_CHECKING:
     from quorate.campaign.engine import Campaign
@@ -104,11 +106,14 @@ class _Runner:
 
     def run(self) -> Report:
         try:
+            self._resume()
             self._adopt()
             while self._turn():
                 pass
         except KeyboardInterrupt:
             self._drain()
+        finally:
+            self._leave()
         report = progress_of(self.campaign, self.began, self.clock.now(), self.bought).report(
             interrupted=self.stopping,
             trouble={one.name: dict(one.trouble) for one in self.desks.values() if one.trouble},
@@ -145,19 +150,32 @@ class _Runner:
         room = self.limit - self.out
         if room <= 0:
             return
-        columns = self.campaign.claim(room)
+        columns = self.campaign.claim(room, without=[k for k, one in self.desks.items() if one.broken])
         for ask in self.campaign.asks(columns):
             self.by_name[ask.worker_class].add(ask, self.clock.now())
 
     def _adopt(self) -> None:
-        """Asks of a process that is gone: poll the posted ones, send the others again under their own keys."""
-        campaign = self.campaign
-        found = campaign.ledger.adopt(lease=campaign.spec.lease)
-        if not len(found):
+        """Asks of a process that is gone."""
+        found = self.campaign.ledger.adopt(lease=self.campaign.spec.lease)
+        self._look_after(found.asks, found.posted)
+
+    def _resume(self) -> None:
+        """Asks that an earlier run of this process, or somebody who asked, has left behind."""
+        codes = self.campaign.left_over
+        if codes:
+            found = self.campaign.ledger.in_flight()
+            left = np.isin(ask_code(found.asks.item, found.asks.ordinal), list(codes))
+            log = AskLog(*(getattr(found.asks, one.name)[left] for one in fields(AskLog)))
+            self._look_after(log, found.posted[left])
+            codes.clear()
+
+    def _look_after(self, log: AskLog, posted: NDArray[np.bool_]) -> None:
+        """Poll what is posted; send the rest again under its own keys, or look for it where that is not safe."""
+        if not len(log):
             return
+        campaign = self.campaign
         campaign.sync()
-        log = found.asks
-        receipts = {one.key: one for one in campaign.ledger.receipts(log.seq[found.posted])}
+        receipts = {one.key: one for one in campaign.ledger.receipts(log.seq[posted])}
         now, wall = self.clock.now(), self.clock.wall()
         asks = campaign.asks(Asks(log.item, log.ordinal, log.worker_class), log)
         for ask, k, at in zip(asks, log.worker_class.tolist(), log.at.tolist(), strict=True):
@@ -170,6 +188,13 @@ class _Runner:
                 memory = getattr(desk.platform, "key_memory", None)
                 forgotten = memory is not None and wall - at / 1000 > FRESH * memory
                 desk.add(ask, now, doubtful=desk.keyless or forgotten)
+
+    def _leave(self) -> None:
+        """What this run has not brought to an end is for the next."""
+        for desk in self.desks.values():
+            for key in (*desk.parcels, *desk.posted):
+                parts = parse_key(key)
+                self.campaign.left_over.add(int(ask_code(np.array(parts.item), np.array(parts.ordinal))))
 
     def _submit(self) -> None:
         for k, desk in self.desks.items():
@@ -287,8 +312,7 @@ class _Runner:
         while self.working:
             self._collect()
         for desk in self.desks.values():
-            desk.parcels.clear()
-            desk.poll_due = 0.0
+            desk.broken, desk.poll_due = desk.broken or "stopped", 0.0
         self._submit()
         while self.working:
             self._collect()
