@@ -35,7 +35,7 @@ from quorate.campaign import labels, runner  # noqa: F401
 from quorate.campaign.engine import Campaign
 from quorate.errors import PlatformError, SpecError
 from quorate.model import Answer, Ask, Receipt, WorkerClass
-from quorate.ports_store import Ledger
+from quorate.ports_store import FAILURES, Ledger
 from quorate.stores import open_store
 
 HERE = Path(__file__).parent
@@ -92,8 +92,9 @@ class Client:
     """The connector to `paying_platform.py`: what it says becomes answers, and what it does wrong an error."""
 
     name = "paying"
+    default_batch = 5
 
-    def __init__(self, place: str, *, keyless: bool = False, find_delay: float = 0.0, batch: int = 5,
+    def __init__(self, place: str, *, keyless: bool = False, find_delay: float = 0.0, batch: int = default_batch,
                  timeout: float = 5.0, key_memory: float | None = None) -> None:  # fmt: skip
         self.place, self.keyless, self.find_delay, self.batch = place, keyless, find_delay, batch
         self.timeout, self.key_memory = timeout, key_memory
@@ -308,7 +309,7 @@ def opened(url: str, name: str, items: int, **fields: Any) -> Campaign:
     try:
         return Campaign.open(url, name)
     except SpecError:
-        fields = {"policy": "sym-imcw", "budget": PLENTY, "in_flight": 40, "seed": 7, **fields}
+        fields = {"policy": "sym-imcw", "budget": PLENTY, "in_flight": 40, "seed": 7, "lease": 1.0, **fields}
         classes = [WorkerClass(**one) for one in fields.pop("classes", CLASSES)]
         return Campaign.create(url, name=name, items={f"i{j}": f"text {j}" for j in range(items)},
                                labels=["0", "1"], classes=classes, **fields)  # fmt: skip
@@ -351,14 +352,17 @@ def kill_at_write(n: int, after: bool) -> None:
 # --------------------------------------------------------------------------------------------------- judge
 
 
-def judge(url: str, name: str, charges: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def judge(url: str, name: str, charges: Sequence[Mapping[str, Any]], **more: Any) -> dict[str, Any]:
     """What is wrong between two ledgers, row by row.  Run it where no other process has the store open."""
     with open_store(url) as store:
-        return judge_ledger(store.open(name), charges)
+        return judge_ledger(store.open(name), charges, **more)
 
 
-def judge_ledger(ledger: Ledger, charges: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The failures found, and the figures: rows, money, conflicts."""
+def judge_ledger(ledger: Ledger, charges: Sequence[Mapping[str, Any]], *, parked: bool = False) -> dict[str, Any]:
+    """The failures found, and the figures: rows, money, conflicts.
+
+    What is ``parked`` counts as spent though it may not have been charged; everything else must agree to the micro.
+    """
     wrong: list[str] = []
     rows = list(ledger.facts())
     row = ledger.campaign()
@@ -402,6 +406,10 @@ def judge_ledger(ledger: Ledger, charges: Sequence[Mapping[str, Any]]) -> dict[s
         wrong.append(f"{len(double)} bought twice: {double[:3]}")
     paid = sum(one["charged"] for one in charges)
     recorded = sum(one["charged"] for one in answers.values()) + sum(extra.values())
+    if parked:
+        names = {row.index: row.id for row in ledger.items(range(row.items))}
+        doubt = [one for one in answers.values() if FAILURES[one["failure"]] == "parked"]
+        recorded -= sum(one["charged"] for one in doubt if not bought[names[one["item"]], one["ordinal"]])
     if paid != recorded:
         wrong.append(f"the platform charged {paid}, {recorded} are recorded")
     if paid > cap:

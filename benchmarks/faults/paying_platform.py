@@ -5,9 +5,9 @@ honoured a repeated key gives the stored receipt again and costs nothing, a repe
 a 409, and keys may be forgotten after a while; without keys every call is a new purchase, and the list call shows
 a purchase only some time after it was charged.  Every charge is one line of the ledger, written before anything else.
 
-Its troubles (``MOODS``) come with the share of calls that they befall, drawn from a hash of the seed, the first ask of
-the call and how often that ask was tried: so a campaign that is repeated meets the same troubles.  Answers and prices
-are a hash of the seed, the item and the ordinal, whatever the key: two campaigns that ask alike are answered alike.
+Its troubles (``MOODS``) come with the share of calls that they befall, drawn from a hash of the seed, the first ask
+of the call and how often that ask was tried: so a campaign that is repeated meets the same troubles.  Answers and
+prices are a hash of the seed, the item and the ordinal, whatever the key: who asks alike is answered alike.
 """
 
 from __future__ import annotations
@@ -70,6 +70,7 @@ class Platform:
         self.tried: Counter[str] = Counter()
         self.calls: Counter[str] = Counter()
         self.met: Counter[str] = Counter()
+        self.sent: Counter[str] = Counter()  # how often each ask was posted
         self.kill: dict[str, Any] | None = None
 
     # ------------------------------------------------------------------------------------------- calls
@@ -95,7 +96,8 @@ class Platform:
                     setattr(self, name, request[name])
             if "kill" in request:
                 self.kill = request["kill"]
-            return {"status": 200, "calls": dict(self.calls), "met": dict(self.met), "bought": len(self.bought)}
+            return {"status": 200, "calls": dict(self.calls), "met": dict(self.met), "bought": len(self.bought),
+                    "most_tries": max(self.sent.values(), default=0)}  # fmt: skip
 
     def _strike(self, when: str) -> None:
         if self.kill is None or self.kill["when"] != when:
@@ -119,6 +121,7 @@ class Platform:
 
     def post(self, request: Mapping[str, Any]) -> tuple[Any, str]:
         asks = request["asks"]
+        self.sent.update(f"{one['item']}/{one['ordinal']}" for one in asks)
         mood = self._mood("post", f"{asks[0]['item']}/{asks[0]['ordinal']}")
         if mood == "dead-line-before":
             raise DeadLine
@@ -149,8 +152,7 @@ class Platform:
             same = all(known[name] == ask[name] for name in ("item", "class", "ordinal", "price"))
             return {"key": key, "id": known["id"]} if same else None
         more = self.markup.get(ask["class"], 0) if len(self.bought) >= self.markup_from else 0
-        row = {"id": f"t{len(self.bought) + 1}", "key": key, "item": ask["item"], "class": ask["class"],
-               "ordinal": ask["ordinal"], "price": ask["price"], "charged": ask["price"] + more, "at": now}  # fmt: skip
+        row = {**ask, "id": f"t{len(self.bought) + 1}", "charged": ask["price"] + more, "at": now}
         self.ledger.write(json.dumps(row) + "\n")
         self.ledger.flush()
         self.bought[row["id"]] = row

@@ -2,9 +2,9 @@
 
 Campaigns of 40 items and 3 classes buy through a paying platform of which a fifth of the calls go wrong, half of them
 from a platform that honours keys and half from one that does not; half with plenty of money, half with a budget that
-runs out.  Each is killed again and again: before or after its n-th write to the ledger, before or after the platform
-has charged its n-th call, or by the clock; every tenth time right after it was started again.  At the end its decision
-log must be the one of the same campaign that was never killed.
+runs out.  Each is killed again and again: before or after its n-th write to the ledger, before or after the
+platform has charged its n-th call, or by the clock; every tenth time right after it was started again.  At the end
+its decision log must be the one of the same campaign that was never killed.
 """
 
 from __future__ import annotations
