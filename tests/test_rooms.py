@@ -15,7 +15,19 @@ ROOMS = {
     "campaign": WORDS | {"core", "campaign", "ports_store", "spec", "registry"},
     "platforms": WORDS | {"platforms", "core.hashing", "core.worlds"},
     "interfaces": WORDS
-    | {"interfaces", "campaign", "registry", "spec", "studies", "files", "certificate", "aggregation", "demo"}
+    | {
+        "interfaces",
+        "campaign",
+        "registry",
+        "spec",
+        "studies",
+        "files",
+        "certificate",
+        "aggregation",
+        "demo",
+        "ports_store",
+        "stores.transfer",
+    }
     | {"ports_store", "platforms.recorded", "stores.transfer"},  # words, and files on disk
     "files": WORDS | {"files"},
 }

@@ -5,14 +5,12 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 from quorate.errors import FileError, MissingExtra
+from quorate.files.atomic import complete_or_absent
 from quorate.files.sidecar import KIND, defused, sidecar_path
 from quorate.files.sources import format_of, rows_of
 from quorate.files.values import NESTED, plain
@@ -39,13 +37,7 @@ def write_table(
     kind = format_of(path)
     if path.suffix == ".gz":
         raise FileError(f"{path.name}: exports are not compressed.", hint="Leave .gz out, or write .parquet.")
-    if not path.parent.is_dir():
-        raise FileError(f"There is no folder {path.parent}.", hint="Make it first.")
-    if path.exists() and not overwrite:
-        raise FileError(f"{path} exists already.", hint="Name another file, or say to overwrite it (--force).")
-    if path.is_symlink() or (path.exists() and not path.is_file()):
-        raise FileError(f"{path} is not a plain file.", hint="Name another file.")
-    with _complete_or_absent(path) as temporary:
+    with complete_or_absent(path, overwrite=overwrite) as temporary:
         write = {"csv": _write_csv, "jsonl": _write_jsonl, "parquet": _write_parquet}[kind]
         count = write(temporary, columns, (_clean(row, columns, number) for number, row in enumerate(rows, 1)))
         if kind == "csv":
@@ -56,47 +48,6 @@ def write_table(
 def read_table(path: str | Path) -> list[dict[str, Any]]:
     """The rows of an export."""
     return [row for _, row in rows_of(Path(path))]
-
-
-@contextmanager
-def _complete_or_absent(path: Path) -> Iterator[Path]:
-    """A temporary file beside ``path`` that becomes it once it is complete and on disk."""
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    except OSError as error:
-        raise FileError(
-            f"{path} cannot be written: {error.strerror}.", hint="Check the folder's permissions."
-        ) from None
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        os.chmod(temporary, 0o666 & ~_umask())
-        _to_disk(temporary)
-        os.replace(temporary, path)
-        _to_disk(path.parent)
-    except OSError as error:
-        raise FileError(
-            f"{path} could not be written: {error.strerror or error}.",
-            hint="Nothing was left behind; make room and try again.",
-        ) from None
-    finally:
-        with suppress(FileNotFoundError):
-            temporary.unlink()
-
-
-def _umask() -> int:
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask
-
-
-def _to_disk(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _write_csv(path: Path, columns: Sequence[Column], rows: Iterable[Mapping[str, Any]]) -> int:
@@ -145,7 +96,7 @@ def _write_sidecar(path: Path, data: Path, columns: Sequence[Column], rows: int)
         "note": "Text cells that begin with an apostrophe had one put in front, so that no spreadsheet runs them "
         "as a formula; take one apostrophe away to get the text. An empty cell is a missing value.",
     }
-    with _complete_or_absent(sidecar_path(path)) as temporary:
+    with complete_or_absent(sidecar_path(path), overwrite=True) as temporary:
         temporary.write_text(json.dumps(meta, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

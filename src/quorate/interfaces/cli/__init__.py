@@ -6,6 +6,7 @@ from quorate.interfaces.cli import (
     campaign,
     doctor,
     estimate,
+    files,
     plan,
     policies,
     replay,
@@ -14,6 +15,6 @@ from quorate.interfaces.cli import (
 )
 from quorate.interfaces.cli._app import main
 
-COMMANDS = (campaign, doctor, plan, policies, simulate, replay, estimate, aggregate, bounds, reproduce)
+COMMANDS = (campaign, files, doctor, plan, policies, simulate, replay, estimate, aggregate, bounds, reproduce)
 
 __all__ = ["COMMANDS", "main"]
