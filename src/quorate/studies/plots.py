@@ -58,11 +58,8 @@ def draw(figure: Figure, records: Records, folder: Path, *, oracle_cost: float, 
         for panel, ax in zip(figure.panels, axes, strict=True):
             _panel(ax, figure, panel, records)
         if "accuracy" in figure.panels:
-            axes[0].axhline(1 - alpha, color="0.3", linewidth=0.8, linestyle=(0, (6, 3)), zorder=0)
-            axes[0].annotate(
-                rf"promised, $1-\alpha$ = {1 - alpha:g}", (0.99, 1 - alpha), xycoords=("axes fraction", "data"),
-                xytext=(0, 2), textcoords="offset points", ha="right", fontsize=6.5, color="0.3",
-            )  # fmt: skip
+            _line(axes[0], 1 - alpha, rf"promised, $1-\alpha$ = {1 - alpha:g}")
+            axes[0].set_ylim(bottom=min(axes[0].get_ylim()[0], 1 - 1.25 * alpha))
         if figure.oracle:
             _oracle(axes[figure.panels.index("cost")], oracle_cost)
         axes[-1].set_xlabel("number of items $N$")
@@ -104,11 +101,17 @@ def _panel(ax: Axes, figure: Figure, panel: str, records: Records) -> None:
 def _oracle(ax: Axes, cost: float) -> None:
     ax.set_yscale("log")
     ax.autoscale(axis="y")
-    ax.axhline(cost, color="0.3", linewidth=0.9, linestyle=(0, (6, 3)), zorder=0)
-    ax.annotate(
-        f"least possible (oracle), {cost:.2f}", (0.99, cost), xycoords=("axes fraction", "data"),
-        xytext=(0, 2), textcoords="offset points", ha="right", fontsize=6.5, color="0.3",
-    )  # fmt: skip
-    ticks = [5, 10, 20, 50, 100]
-    ax.set_yticks(ticks, [str(t) for t in ticks])
+    _line(ax, cost, f"least possible (oracle), {cost:.2f}")
+    ax.set_ylim(bottom=cost / 1.4)
+    ticks = [tick for tick in (5, 10, 20, 50, 100) if tick > cost / 1.4]
+    ax.set_yticks(ticks, [str(tick) for tick in ticks])
     ax.yaxis.minorticks_off()
+
+
+def _line(ax: Axes, height: float, words: str) -> None:
+    """A level that nothing should cross, named below it, where no curve runs."""
+    ax.axhline(height, color="0.3", linewidth=0.9, linestyle=(0, (6, 3)), zorder=0)
+    ax.annotate(
+        words, (0.99, height), xycoords=("axes fraction", "data"), xytext=(0, -2), textcoords="offset points",
+        ha="right", va="top", fontsize=6.5, color="0.3",
+    )  # fmt: skip
