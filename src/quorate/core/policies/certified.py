@@ -36,7 +36,8 @@ _EXPLORED: Final = 0.25  # of the items at most
 _FIRST: Final = 20  # items of the first exploring round,
 _ROUND: Final = 10  # and of a later one, at least
 _LEAST_CAP: Final = 5  # answers per item that a class must give to work alone
-_ANSWERS: Final = (4, 16)  # of a learned item: as many as Wald's test would take, within these limits
+_ANSWERS: Final = (5, 20)  # of a learned item, within these limits,
+_WALD: Final = 1.5  # so many times those that Wald's test would take: then they tell most per price
 _RECOMPILE: Final = 8  # rules are shaped anew when there are so many times the items
 _HORIZON: Final = (60, 400)  # answers per item that the rules look ahead: at least, at most
 _AHEAD: Final = 20  # times the answers that Wald's test would take
@@ -53,9 +54,9 @@ class Certified:
     ``worth`` is how many times its price an exploring round must promise to save, ``growth`` how much a batch adds.
     """
 
-    delta: float = 0.08
+    delta: float = 0.06
     spare: float = 0.2
-    worth: float = 4.0
+    worth: float = 6.0
     growth: float = 0.6
     name: str = "certified"
     promise: str = (
@@ -135,7 +136,7 @@ class _Campaign:
             moved = np.concatenate([items for _, items in first.waiting])
             explored = np.concatenate([explored, moved[self.view.verdict[moved] == OPEN]])
         yield from self.finish(last)
-        yield from self.finish_explored(last, explored)
+        yield from self.finish_explored(last, self.rules(last), explored)
 
     def explore(self) -> Generator[Stage, None, Rows]:
         """Answers of the classes that may be best, until knowing better is not worth its price."""
@@ -160,9 +161,8 @@ class _Campaign:
     def work(self, work: _Work, *, may_leave: bool) -> Iterator[Stage]:
         """Learn, then batches, until no fresh item is left or the class is better left."""
         k = work.k
-        wald = self.wald(k)
-        answers = int(np.clip(np.ceil(wald), _ANSWERS[0], min(_ANSWERS[1], self.cap[k])))
-        rules = self.rules(work, wald)
+        answers = int(np.clip(np.ceil(_WALD * self.wald(k)), _ANSWERS[0], min(_ANSWERS[1], self.cap[k])))
+        rules = self.rules(work)
         learn = max(2 * _FIRST, int(3 * np.sqrt(len(self.left))))
         shaped = 0
         while len(self.left) and not (may_leave and self.better_left(work, answers)):
@@ -173,7 +173,7 @@ class _Campaign:
                 block = Block.fixed(answers)
             else:
                 if work.items >= _RECOMPILE * shaped:
-                    rules, shaped = self.rules(work, wald), work.items
+                    rules, shaped = self.rules(work), work.items
                 items = self.take(int(self.policy.growth * work.items))
                 table = rules.table(work.sequence.bounds, work.sequence.forecast(len(items) + len(self.left)))
                 yield from self.stage(f"batch {self.barrier}", items, LookUpPlan(k, table, belief))
@@ -195,10 +195,10 @@ class _Campaign:
         """The answers that Wald's test would take of a class."""
         return float(np.median(self.known.cost(self.task)[:, k]) / self.task.price[k])
 
-    def rules(self, work: _Work, wald: float) -> Rules:
+    def rules(self, work: _Work) -> Rules:
         """Boundaries for every bound, shaped by the belief; they hold for items whose first answer is still to come."""
         belief = self.known.belief(work.k)
-        horizon = int(min(self.cap[work.k], np.clip(_AHEAD * wald, *_HORIZON)))
+        horizon = int(min(self.cap[work.k], np.clip(_AHEAD * self.wald(work.k), *_HORIZON)))
         _, c0, c1 = belief.mean
         say_1 = Boundary.calibrated(belief.sequences(1, horizon), _towards(c0), self.level)
         say_0 = Boundary.calibrated(belief.sequences(0, horizon), _towards(c1), self.level)
@@ -213,14 +213,11 @@ class _Campaign:
             plan = LookUpPlan(work.k, rules.table(work.sequence.bounds), self.known.belief(work.k))
             yield from self.stage("finish", items[self.view.verdict[items] == OPEN], plan)
 
-    def finish_explored(self, work: _Work, explored: Rows) -> Iterator[Stage]:
-        """Items whose first answers chose the class: those count by themselves, later ones under its bounds."""
-        told = self.view.counts[explored, work.k]
-        b0, b1 = work.sequence.bounds
-        for zeros, ones in np.unique(told, axis=0).tolist():
-            items = explored[(told == (zeros, ones)).all(axis=1)]
-            plan = EvidencePlan(self.order(work.k), self.level, (b0 / CELLS, b1 / CELLS), (zeros, ones))
-            yield from self.stage(f"finish explored {zeros}-{ones}", items, plan)
+    def finish_explored(self, work: _Work, rules: Rules, explored: Rows) -> Iterator[Stage]:
+        """Items whose first answers chose the class: only later ones count."""
+        if len(explored):
+            plan = LookUpPlan(work.k, rules.table(work.sequence.bounds), self.known.belief(work.k))
+            yield Stage("finish explored", np.sort(explored), plan, fresh=True, estimate=self.known.estimate)
 
 
 def _towards(believed: float) -> NDArray[np.int64]:
