@@ -20,6 +20,7 @@ _WITH_MIXTURE: Final = "quorate.core.policies.explore_exploit:WITH_MIXTURE"
 
 POLICIES: Final = {
     "calibrated": "quorate.core.policies.calibrated:Calibrated",
+    "calibrated-average": "quorate.core.policies.calibrated_average:calibrated_average",
     "certified": "quorate.core.policies.certified:Certified",
     "asym-imcw+mixture": _WITH_MIXTURE,
     "sym-imcw+mixture": _WITH_MIXTURE,

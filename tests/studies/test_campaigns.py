@@ -1,5 +1,7 @@
 """Simulated campaigns agree with what is known exactly, and their errors are honest."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -61,11 +63,11 @@ def test_campaigns_cost_what_the_case_study_says(policy, low, high):
 
 def test_the_summary_is_made_of_campaign_means():
     study = simulate(ASYM, "abi", items=300, campaigns=8, seed=7)
-    record = summary(study, oracle_cost=5.0)
+    record = summary(study)
     costs = np.array([one.cost for one in study.campaigns])
     assert record["cost_per_item"] == pytest.approx(costs.mean())
     assert record["cost_se"] == pytest.approx(costs.std(ddof=1) / np.sqrt(8))
-    assert record["ratio"] == pytest.approx(costs.mean() / 5)
+    assert record["ratio"] == pytest.approx(costs.mean() / limit(ASYM).cost)
     shares = [one.wrong[1] / one.decided[1] for one in study.campaigns]
     assert record["error_1"] == pytest.approx(np.mean(shares))
     assert (record["k_star"], record["best_class"]) == ("class-4", "class-3")
@@ -73,7 +75,7 @@ def test_the_summary_is_made_of_campaign_means():
 
 def test_undecided_items_are_counted_and_not_called_wrong():
     study = simulate(ASYM, "asym-imcw", items=200, campaigns=2, seed=1, item_cap=25)
-    record = summary(study, oracle_cost=5.0)
+    record = summary(study)
     assert 0 < record["undecided_fraction"] < 1
     assert max(one.answers for one in study.campaigns) <= 25
     assert record["error"] == pytest.approx(
@@ -127,3 +129,14 @@ def test_the_limit_respects_caps():
     free, capped = (limit(parse_instance(text.format(cap))) for cap in (50, 1))
     assert capped.asks[0] <= 1
     assert capped.cost > free.cost
+
+
+def test_a_policy_that_promises_the_average_is_held_to_it():
+    both = simulate(ASYM, "calibrated", items=100, campaigns=1, seed=2)
+    average = simulate(ASYM, "calibrated-average", items=100, campaigns=1, seed=2)
+    assert (both.average, average.average) == (False, True)
+    assert summary(both)["oracle_cost"] == limit(ASYM).cost
+    assert summary(average)["oracle_cost"] == limit(ASYM, average=True).cost
+    skewed = replace(average.campaigns[0], items=(50, 50), decided=(50, 50), wrong=(7, 0))
+    assert summary(replace(average, campaigns=(skewed,)))["exceed_fraction"] == 0
+    assert summary(replace(both, campaigns=(skewed,)))["exceed_fraction"] == 1

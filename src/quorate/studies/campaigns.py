@@ -88,6 +88,7 @@ class Study:
     alpha: float
     seed: int
     campaigns: tuple[Campaign, ...]
+    average: bool = False  # the policy promises the average error, not both conditional errors
 
     def over(self, number: Callable[[Campaign], float]) -> tuple[float, float]:
         """The mean of a number over campaigns, and its standard error."""
@@ -136,14 +137,15 @@ def simulate(
         if value < least:
             raise SpecError(f"{name} is {value}.", hint=f"It must be a whole number of {least} or more.")
     level = checked_level(instance, alpha)
-    policy_named(policy)  # an unknown name is told here, not by a worker
+    chosen = policy_named(policy)  # an unknown name is told here, not by a worker
     cap = item_cap if item_cap is not None else UNCAPPED if policy in RULE_OF else None
     one = partial(run_campaign, instance, policy, items, level, cap)
     rows = []
     for row in (workers or Workers(1)).map(one, range(seed, seed + campaigns)):
         rows.append(row)
         progress(len(rows))
-    return Study(instance, policy, items, level, seed, tuple(rows))
+    average = bool(getattr(chosen, "average", False))
+    return Study(instance, policy, items, level, seed, tuple(rows), average)
 
 
 def run_campaign(

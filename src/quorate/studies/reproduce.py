@@ -87,7 +87,7 @@ def _simulate(
             seed=run.seed,
             workers=workers,
         )
-        records.setdefault(run.series, []).append(summary(study, limit(instance).cost))
+        records.setdefault(run.series, []).append(summary(study))
         progress(done)
     return records
 

@@ -8,16 +8,21 @@ import numpy as np
 
 from quorate.core.information import k_star, unit_cost
 from quorate.studies.campaigns import Campaign, Study, exceeds
+from quorate.studies.limit import limit
 from quorate.studies.rules import exact_cost
 
 
-def summary(study: Study, oracle_cost: float) -> dict[str, Any]:
+def summary(study: Study) -> dict[str, Any]:
     """The record that ``quorate simulate --json`` prints; standard errors are over campaign means.
+
+    ``oracle_cost`` is the least that a policy pays which keeps the same promise: both conditional errors, or (for a
+    policy that promises no more) the average.
 
     ``error`` is the share of wrong labels among decided items, ``error_0`` and ``error_1`` the same by true label;
     ``exceed_fraction`` the share of campaigns with more wrong labels of either true label than an error of alpha
-    explains (one-sided binomial tests at 2.5 %).  ``k_star_fraction`` is P(k_hat = k*), ``best_class_fraction``
-    P(k_hat = the class that is really cheapest under the policy's rule): None where the policy settles on no class.
+    explains (one-sided binomial tests at 2.5 %), or of both together where the promise is the average.
+    ``k_star_fraction`` is P(k_hat = k*), ``best_class_fraction`` P(k_hat = the class that is really cheapest under the
+    policy's rule): None where the policy settles on no class.
     """
     instance = study.instance
     record: dict[str, Any] = {
@@ -26,6 +31,7 @@ def summary(study: Study, oracle_cost: float) -> dict[str, Any]:
         "items": study.items,
         "campaigns": len(study.campaigns),
         "alpha": study.alpha,
+        "promise": "average error" if study.average else "both conditional errors",
         "seed": study.seed,
     }
 
@@ -36,6 +42,7 @@ def summary(study: Study, oracle_cost: float) -> dict[str, Any]:
     add("explore_cost", "explore_cost_se", study.over(lambda one: one.explore_cost))
     add("exploit_cost", "exploit_cost_se", study.over(lambda one: one.cost - one.explore_cost))
     add("answers_per_item", "answers_se", study.over(lambda one: one.answers))
+    oracle_cost = limit(instance, study.alpha, average=study.average).cost
     record["oracle_cost"] = oracle_cost
     record["ratio"] = record["cost_per_item"] / oracle_cost
     record["ratio_se"] = record["cost_se"] / oracle_cost
@@ -44,7 +51,7 @@ def summary(study: Study, oracle_cost: float) -> dict[str, Any]:
         name = f"error_{label}"
         add(name, f"{name}_se", study.over(lambda one, i=label: _share(one.wrong[i], one.decided[i])))  # type: ignore[misc]
     add("undecided_fraction", "undecided_se", study.over(lambda one: 1 - sum(one.decided) / study.items))
-    record["exceed_fraction"] = study.over(lambda one: float(_exceeds(one, study.alpha)))[0]
+    record["exceed_fraction"] = study.over(lambda one: float(_exceeds(one, study)))[0]
     return record | _class_choice(study)
 
 
@@ -69,8 +76,10 @@ def _hits(name: str, study: Study, k: int | None) -> dict[str, float | None]:
     return {name: mean, f"{name}_se": se}
 
 
-def _exceeds(one: Campaign, alpha: float) -> bool:
-    return bool(exceeds(one.wrong, one.decided, alpha).any())
+def _exceeds(one: Campaign, study: Study) -> bool:
+    if study.average:
+        return bool(exceeds(sum(one.wrong), sum(one.decided), study.alpha))
+    return bool(exceeds(one.wrong, one.decided, study.alpha).any())
 
 
 def _share(part: int, whole: int) -> float:

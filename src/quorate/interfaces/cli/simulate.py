@@ -58,7 +58,6 @@ def simulate(
     from quorate.studies.campaigns import Workers
     from quorate.studies.campaigns import simulate as run
     from quorate.studies.instance_file import load_instance
-    from quorate.studies.limit import limit
     from quorate.studies.summary import summary
 
     world = load_instance(instance)
@@ -74,7 +73,7 @@ def simulate(
             workers=workers,
             progress=done,
         )
-    record = summary(study, limit(world, study.alpha).cost)
+    record = summary(study)
     if json:
         print_json(record)
     else:
