@@ -116,12 +116,12 @@ def _check_words(spec: Spec) -> None:
             f"{spec.name!r} cannot be the name of a campaign.",
             hint="Use up to 100 letters, digits, and - _ . without spaces.",
         )
+    if any(not isinstance(one, str) or not one for one in spec.labels):
+        raise SpecError(f"Labels are non-empty words, got {list(spec.labels)}.", hint='Write 0 and 1 as "0" and "1".')
     if len(spec.labels) < 2 or len(set(spec.labels)) < len(spec.labels):
         raise SpecError(
             f"A campaign needs two different labels, got {list(spec.labels)}.", hint='Write labels = ["no", "yes"].'
         )
-    if any(not isinstance(one, str) or not one for one in spec.labels):
-        raise SpecError(f"Labels are non-empty words, got {list(spec.labels)}.", hint='Write 0 and 1 as "0" and "1".')
     names = [one.name for one in spec.classes]
     if not names:
         raise SpecError("A campaign needs a worker class to ask.", hint="Add one with a name and a price.")
