@@ -21,8 +21,8 @@ def summary(study: Study) -> dict[str, Any]:
     ``error`` is the share of wrong labels among decided items, ``error_0`` and ``error_1`` the same by true label;
     ``exceed_fraction`` the share of campaigns with more wrong labels of either true label than an error of alpha
     explains (one-sided binomial tests at 2.5 %), or of both together where the promise is the average.
-    ``k_star_fraction`` is P(k_hat = k*), ``best_class_fraction`` P(k_hat = the class that is really cheapest under the
-    policy's rule): None where the policy settles on no class.
+    ``k_star_fraction`` is P(k_hat = k*), ``best_class_fraction`` P(k_hat = the class that is really cheapest under
+    the policy's rule): None where the policy settles on no class.
     """
     instance = study.instance
     record: dict[str, Any] = {
