@@ -18,12 +18,16 @@ _SLOT: Final = 64  # bytes: slot 0 holds the buyer's process id, slot c where ca
 _STAND: Final = struct.Struct("<24sQQI")
 
 
-def refuse_network(path: Path) -> None:
-    """SQLite's locks and shared memory do not work over a network file system."""
-    try:
-        mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8")
-    except OSError:
-        return  # no such list on this system
+def refuse_network(path: Path, mounts: str | None = None) -> None:
+    """SQLite's locks and shared memory do not work over a network file system.
+
+    ``mounts`` is the text of /proc/self/mountinfo; a system without it is not looked at.
+    """
+    if mounts is None:
+        try:
+            mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8")
+        except OSError:
+            return
     where = path.resolve().parent
     best, kind = -1, ""
     for line in mounts.splitlines():

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from quorate.errors import AnswerError, InputError, LifecycleError, SpecError
+from quorate.errors import AnswerError, InputError, LifecycleError, SpecError, StoreDamaged
 from quorate.model import Receipt
 from quorate.money import LARGEST, show
 from quorate.ports_store import (
@@ -114,6 +114,11 @@ class Ledger:
                 for row in chunk.dicts():
                     found[row["idx"]] = ItemRow(row["idx"], row["name"], json.loads(row["payload"]), row["gold"])
             missing = [row for row in wanted if row not in found]
+            if missing and 0 <= missing[0] < look.head.items:
+                raise StoreDamaged(
+                    f"Table 'item': row {missing[0]} cannot be found.",
+                    hint="Run quorate doctor; restore a backup, or import the last export.",
+                )
             if missing:
                 raise InputError(
                     f"There is no item {missing[0]}: the campaign has {look.head.items}.", hint="Items count from 0."
@@ -296,9 +301,17 @@ def facts_of(look: Look, after: int = 0) -> Iterator[Fact]:
 def campaign_row(look: Look) -> CampaignRow:
     """The campaign's row with its spec, which is the last event of that kind."""
     head = look.head
-    spec: Mapping[str, Any] = {}
-    for rows in look.rows(TABLES["event"], where=("kind", ["spec"])):
-        spec = json.loads((rows.texts["payload"] or ["{}"])[-1] or "{}")
+    specs = {
+        row["number"]: row["payload"]
+        for rows in look.rows(TABLES["event"], where=("kind", ["spec"]))
+        for row in rows.dicts()
+    }
+    if head.spec_version not in specs:
+        raise StoreDamaged(
+            f"Table 'event': the row with spec {head.spec_version} of campaign {head.name!r} cannot be found.",
+            hint="Run quorate doctor; restore a backup, or import the last export.",
+        )
+    spec = json.loads(specs[head.spec_version])
     return CampaignRow(
         head.name,
         head.uid,

@@ -233,7 +233,11 @@ class SqliteStore:
                 if name in self._desks:
                     self._desks[name].book.orphan_all()
                 else:
-                    self._desks[name] = SqliteDesk(writer, head, self._clock)
+                    writer.execute("begin")
+                    try:
+                        self._desks[name] = SqliteDesk(writer, head, self._clock)
+                    finally:
+                        writer.execute("rollback")
             self.write(name, lambda desk: desk.pack_old())  # type: ignore[attr-defined]
         return Ledger(SqliteShelf(self, name, head.id))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,9 +11,11 @@ from typing import Final, Literal
 import apsw
 
 from quorate.errors import StoreDamaged, StoreError, StoreFull, StoreLocked, StoreVersion
+from quorate.stores.files import room
 from quorate.stores.sql import VERSION, migrations
 
 OURS: Final = 0x51554F52  # "QUOR", in the file's header
+_LAST_PAGES: Final = 2**20  # bytes: a write that fails with less room than this failed for want of room
 _BACKUP_HINT: Final = "Nothing was changed.  Restore a backup, or import the last export."
 
 
@@ -128,7 +129,7 @@ def speaking_plainly(path: Path) -> Iterator[None]:
     except apsw.IOError as error:
         if getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHORT_READ:
             raise StoreDamaged(f"{path} is shorter than it was.", hint=_BACKUP_HINT) from error
-        if getattr(error, "errno", 0) in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
+        if path.exists() and room(path) < _LAST_PAGES:
             raise _full(path) from error
         raise StoreError(
             f"{path} could not be read or written: {error}.",

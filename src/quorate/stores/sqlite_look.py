@@ -11,7 +11,7 @@ from typing import Any, Final
 import apsw
 import numpy as np
 
-from quorate.errors import StoreDamaged
+from quorate.errors import InputError, StoreDamaged
 from quorate.stores.columns import unpack
 from quorate.stores.head import Head
 from quorate.stores.sql import SPAN, from_database, head_of, heads_text, numbers, select_text
@@ -91,7 +91,8 @@ class SqliteLook:
         )
         while rows := list(islice(cursor, CHUNK)):
             columns, texts, sums = from_database(table, as_columns(table, rows), self.base)
-            refuse_wrong(table, columns["seq"], checksums(table, self.head.uid, columns, texts) == sums)
+            right = checksums(table, self.head.uid, columns, texts) == sums
+            refuse_wrong(table, columns["seq"], right & (columns["seq"] <= self.head.seq))
             digest += digest_of(columns["seq"], sums)
             yield Chunk(columns, texts.view(np.int64), packed=False)
         whole = after == start_of(table)
@@ -155,9 +156,15 @@ class SqliteLook:
                 table, as_columns(table, [row[:count] for row in fetched]), self.base
             )
             texts = {name: [row[count + i] for row in fetched] for i, name in enumerate(table.texts)}
+            if any(not isinstance(text, str | None) for column in texts.values() for text in column):
+                raise StoreDamaged(f"Table {table.name!r}, a row: holds bytes where a text was written.", hint=HINT)
             rows = Rows(table, columns, texts)
             right = checksums(table, self.head.uid, columns, hashes) == sums
-            refuse_wrong(table, columns["seq"], right & (rows.text_hash() == hashes))
+            try:
+                right &= rows.text_hash() == hashes
+            except InputError:  # a text that could not have been written
+                right[:] = False
+            refuse_wrong(table, columns["seq"], right)
             yield rows
 
     def _where(self, table: Table, name: str, values: Sequence[Any]) -> tuple[str, Any]:

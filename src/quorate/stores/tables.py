@@ -15,7 +15,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.errors import StoreDamaged
+from quorate.errors import InputError, StoreDamaged
 
 Int = NDArray[np.int64]
 Texts = Sequence[str | None]
@@ -94,8 +94,7 @@ class Rows:
             texts = self.texts.get(name)
             total *= _TEXT
             if texts is not None:
-                codes = [0 if one is None else _PRESENT | crc32(one.encode()) for one in texts]
-                total += np.array(codes, np.uint64)
+                total += np.array([0 if one is None else _code(one) for one in texts], np.uint64)
         return total
 
     def dicts(self) -> Iterator[dict[str, Any]]:
@@ -136,6 +135,20 @@ def checksums(table: Table, uid: str, ints: Columns, text_hash: NDArray[np.uint6
 def digest_of(seq: Int, sums: NDArray[np.uint64]) -> int:
     """What these rows add to their table's digest, modulo 2^64."""
     return int(_mix(sums ^ (seq.view(np.uint64) * _ODD)).sum(dtype=np.uint64))
+
+
+def _code(text: str) -> int:
+    """A text as a number, if every database can keep it."""
+    try:
+        data = text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"{text[:40]!r} holds half a character (at {error.start}), which cannot be stored.",
+            hint="Read the file in its own encoding.",
+        ) from None
+    if b"\0" in data:
+        raise InputError(f"{text[:40]!r} holds a NUL, which cannot be stored.", hint="Remove it.")
+    return _PRESENT | crc32(data)
 
 
 def _mix(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
