@@ -31,7 +31,7 @@ class Block:
     def fixed(cls, answers: int) -> Block:
         """Every item gets the same number of answers."""
         ones = np.arange(answers + 1)
-        return cls(answers - ones, ones, binom(answers, ones))
+        return cls(answers - ones, ones, np.asarray(binom(answers, ones), np.float64))
 
     @classmethod
     def of(cls, table: Table) -> Block:

@@ -1,22 +1,23 @@
 """Stopping boundaries for every value of a bound at once: exact, randomised, and nested.
 
-For one label (here 1) and a bound b on the other label's accuracy, c(0) >= b, the statistic after t answers, `favour` of
-them for the label, is
+For one label (here 1) and a bound b on the other label's accuracy, c(0) >= b, the statistic after t
+answers, `favour` of them for the label, is
 
-    W_b = numerator(t, favour) / ((1−b)^favour b^(t−favour))        where favour >= (1−b) t, and nothing is said elsewhere.
+    W_b = numerator(t, favour) / ((1−b)^favour b^(t−favour))    where favour >= (1−b) t; nothing is said elsewhere.
 
-The numerator is a believed likelihood under the label: it shapes the boundary and proves nothing.  The item with uniform U
-says the label once W_b > B_b, and, if U < lambda_b, at W_b = B_b too; B_b and lambda_b are such that, exactly,
+The numerator is a believed likelihood under the label: it shapes the boundary and proves nothing.  An item
+says the label once W_b > B_b, and, if its uniform is below lambda_b, at W_b = B_b too; B_b and lambda_b are
+such that, exactly,
 
     P(a coin with P(favour) = 1−b ever makes it say the label) = level.
 
-*Nested*: at the bound b the label is said where it would be said for **all** bounds of the grid from b on.  So a smaller bound
-says it nowhere sooner, and with c the largest value of the grid below c(0),
+*Nested*: at the bound b the label is said where it would be said for **all** bounds of the grid from b on.
+So a smaller bound says it nowhere sooner, and with c the largest value of the grid that is at most c(0),
 
     P(said by any of the rules with bounds <= c(0), whichever and whenever) <= P(said by the rule of c) <= level,
 
-as each row is monotone in `favour`, so that a coin with P(favour) = 1 − c(0) <= 1 − c says the label less often.  The bound in
-use may therefore be chosen from any data, this item's own answers included, and may change at any time.
+as each row is monotone in `favour`, so that a coin with P(favour) = 1 − c(0) <= 1 − c says the label less often.  The
+bound in use may therefore be chosen from any data, this item's own answers included, and may change at any time.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class Boundary:
 
     @property
     def horizon(self) -> int:
-        return self.share.shape[1] - 1
+        return int(self.share.shape[1]) - 1
 
     def at(self, bound: int) -> FloatArray:
         """The share at the largest value of the grid that is at most ``bound``."""
@@ -88,7 +89,10 @@ def _statistic(numerator: FloatArray, bound: NDArray[np.int64]) -> FloatArray:
 
 
 def ever_said(says: NDArray[np.bool_], coin: FloatArray) -> FloatArray:
-    """P(a state of ``says[g, t, favour]`` is reached within the horizon), P(favour) = coin[g], by pushing probability."""
+    """P(a state of ``says[g, t, favour]`` is reached within the horizon) where P(favour) = coin[g].
+
+    By pushing probability over the lattice.
+    """
     p = coin[:, None]
     open_ = np.zeros(says.shape[::2])
     open_[:, 0] = 1.0

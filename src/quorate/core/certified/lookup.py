@@ -1,4 +1,5 @@
-"""Plans for one class as tables: what to do after t answers, `ones` of them 1, for each part of the uniforms."""
+"""Plans for one class as tables: what to do after t answers, `ones` of them 1, for each part of the
+uniforms."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ class Table:
 
     @property
     def horizon(self) -> int:
-        return self.action.shape[1] - 1
+        return int(self.action.shape[1]) - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,18 +1,18 @@
 """E-values against "c(0) <= b", whatever the prior and c(1): the reverse information projection, certified.
 
-Under the null an item's outcome D has a law in the hull of {k_p : p in [1−b, 1]}, where
-k_p(D) = ways(D) p^ones (1−p)^zeros, because P(1 | label 0) = 1 − c(0) >= 1 − b and P(1 | label 1) = c(1) > 1/2.  Let q be
-the predicted law of D and p* any law.  Then
+Under the null the outcome D of an item, whatever its label, has a law in the hull of {k_p : p in [1−b, 1]}, where
+k_p(D) = ways(D) p^ones (1−p)^zeros: P(answer 1 | label 0) = 1 − c(0) >= 1 − b, and P(answer 1 | label 1) > 1/2.  Let q
+be the predicted law of D and p* any law.  Then
 
     e(D) = q(D) / (R p*(D)),        R >= max over p in [1−b, 1] of Σ_D k_p(D) q(D) / p*(D),
 
-has mean at most 1 under every law in the hull, thus under the null: a certified e-value whatever p* was.  It grows fastest
-under q when p* is the hull's nearest point to q in KL, and then R = 1.  That point has a handful of atoms: 1 − b itself,
-one near c(1), one near 1; EM over three atoms finds it.  Where it promises no growth, e = 1.
+has mean at most 1 under every law in the hull, thus under the null: a certified e-value whatever p* was.  It grows
+fastest under q when p* is the hull's nearest point to q in KL, and then R = 1.  That point has a handful of atoms:
+1 − b itself, one near c(1), one near 1; EM over three atoms finds it.  Where it promises no growth, e = 1.
 
-*The certificate R.*  S(p) = Σ_D k_p(D) e(D) is a polynomial.  On a cell [l, h] of a grid that has 1 − b among its nodes,
-S <= max(S(l), S(h)) + (h−l)²/8 · max(−S''), and −S'' <= Σ_D e(D) ways 2 ones zeros p^(ones−1) (1−p)^(zeros−1), whose terms are
-largest at p = h and at 1 − p = 1 − l.
+*The certificate R.*  S(p) = Σ_D k_p(D) e(D) is a polynomial.  On a cell [l, h] of a grid that has 1 − b among its
+nodes, S <= max(S(l), S(h)) + (h−l)²/8 · max(−S''), and −S'' <= Σ_D e(D) ways 2 ones zeros p^(ones−1) (1−p)^(zeros−1),
+whose terms are at most their values with p = h and 1 − p = 1 − l.
 """
 
 from __future__ import annotations

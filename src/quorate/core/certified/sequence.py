@@ -1,14 +1,15 @@
-"""Lower bounds on c(0) and c(1) of one class that hold at all times at once: a confidence sequence by betting.
+"""Lower bounds on c(0) and c(1) of one class that hold at all times at once: a confidence sequence by
+betting.
 
-For each c the evidence against "c(0) <= c" is the product of certified e-values (`projection`), one per item.  If the
-null is true it is a nonnegative supermartingale that starts at 1, whatever the true labels are, and however the next
-block's plan, prediction and grid were chosen from earlier items.  The bound is the end of the run of nulls, from below,
-whose evidence has reached 1/delta.  By Ville
+For each c the evidence against "c(0) <= c" is the product of certified e-values (`projection`), one per
+item.  If the null is true it is a nonnegative supermartingale that starts at 1, whatever the true labels
+are, and however the next block's plan, prediction and grid were chosen from earlier items.  The bound is
+the end of the run of nulls, from below, whose evidence has reached 1/delta.  By Ville
 
     P(the bound ever reaches c(0)) <= P(the evidence against "c(0) <= c(0)" ever reaches 1/delta) <= delta,
 
-and the same for c(1) with the labels' names exchanged.  An e-value against a larger null is valid against a smaller one
-too, so each block brings a grid of its own: a null uses the block's next larger value, or e = 1 beyond the last.
+and the same for c(1) with the labels' names exchanged.  An e-value against a larger null is valid against a smaller
+one too, so each block brings a grid of its own: a null uses the block's next larger value, or e = 1 beyond the last.
 """
 
 from __future__ import annotations

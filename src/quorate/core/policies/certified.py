@@ -1,13 +1,14 @@
 """The certified policy: a finite-sample guarantee for every true label, at costs near the limit.
 
-1. *Explore*: a few items get answers of several classes.  They only choose the class k_hat that works from then on.
+1. *Explore*: a few items get answers of several classes. They only choose the class k_hat that works from
+   then on.
 2. *Learn*: a few items get some answers of k_hat each.
-3. *Batches*: fresh items are asked until the bounds proven so far allow a verdict, or until the bounds that are expected in
-   the end will; then they are held.  All of them, learned or batched, sharpen the bounds.
-4. *Finish*: held items at the last bounds, explored items under the e-rule.
+3. *Batches*: fresh items are asked until the bounds proven so far allow a verdict, or until the bounds that
+   are expected in the end will; then they are held. All of them, learned or batched, sharpen the bounds.
+4. *Finish*: held items at the last bounds; explored items, with fresh answers, at the same.
 
-If another class turns out to be better, k_hat is left for it, once.  For every sequence of true labels and every item:
-P(wrong) <= level + delta + delta_switch = alpha, if answers are independent given the labels and all c > 1/2.  The proof,
+If another class turns out to be better, k_hat is left for it, once.  For every sequence of true labels and every
+item, P(wrong) <= level + delta = alpha, if answers are independent given the labels and all c > 1/2.  The proof,
 step by step in the names used here, is in the docs, *Certified*.
 """
 
@@ -28,7 +29,7 @@ from quorate.core.certified.lookup import LookUpPlan, Rules
 from quorate.core.certified.sequence import ConfidenceSequence
 from quorate.core.certified.units import CELLS, FLOOR
 from quorate.core.hashing import generator
-from quorate.model import OPEN, BoolArray, FloatArray, Stage, Task, View
+from quorate.model import OPEN, BoolArray, Stage, Task, View
 from quorate.ports import Plan
 
 _ORDER, _DRAW = 11, 12  # streams of dice
@@ -50,8 +51,8 @@ Rows = NDArray[np.int64]
 class Certified:
     """The knobs, none of which the proof depends on.
 
-    ``delta`` is the part of alpha that pays for the bounds, ``spare`` the part of that which a second class would use.
-    ``worth`` is how many times its price an exploring round must promise to save, ``growth`` how much a batch adds.
+    ``delta`` is the part of alpha that pays for the bounds, ``spare`` the part of that kept for a second class.
+    ``worth`` is how many times its price an exploring round must promise to save, ``growth`` what a batch adds.
     """
 
     delta: float = 0.06
@@ -60,8 +61,8 @@ class Certified:
     growth: float = 0.6
     name: str = "certified"
     promise: str = (
-        "certified: each item, whatever its true label, is wrong with probability at most alpha; proven for any number "
-        "of items, if answers are independent given the true labels and every class is right more often than not"
+        "certified: each item, whatever its true label, is wrong with probability at most alpha; proven for any "
+        "number of items, if answers are independent given the true labels and every class is right more often than not"
     )
 
     def stages(self, task: Task, view: View) -> Iterator[Stage]:
@@ -71,11 +72,12 @@ class Certified:
 
 @dataclass(slots=True, eq=False)
 class _Work:
-    """One class at work: its proven bounds, and the items that wait under rules made before their first answers."""
+    """One class at work: its bounds, and its items with the rules that were made before their first answers."""
 
     k: int
     sequence: ConfidenceSequence
-    waiting: list[tuple[Rules, Rows]] = field(default_factory=list)
+    learned: list[tuple[Rules, Rows]] = field(default_factory=list)  # not yet under any rule
+    batched: list[tuple[Rules, Rows]] = field(default_factory=list)
     items: int = 0
 
 
@@ -133,10 +135,10 @@ class _Campaign:
         if len(self.left):
             last = _Work(self.ranking().best, ConfidenceSequence(spare))
             yield from self.work(last, may_leave=False)
-            moved = np.concatenate([items for _, items in first.waiting])
-            explored = np.concatenate([explored, moved[self.view.verdict[moved] == OPEN]])
-        yield from self.finish(last)
-        yield from self.finish_explored(last, self.rules(last), explored)
+            yield from self.finish(first.k, first.batched, first.sequence.bounds)
+            explored = np.concatenate([explored, *(items for _, items in first.learned)])
+        yield from self.finish(last.k, last.learned + last.batched, last.sequence.bounds)
+        yield from self.finish_explored(last, explored)
 
     def explore(self) -> Generator[Stage, None, Rows]:
         """Answers of the classes that may be best, until knowing better is not worth its price."""
@@ -171,6 +173,7 @@ class _Campaign:
                 items = self.take(min(max(_FIRST, work.items), learn - work.items))
                 yield from self.stage(f"learn {self.barrier}", items, FixedPlan((k,), answers), fixed=True)
                 block = Block.fixed(answers)
+                work.learned.append((rules, items))
             else:
                 if work.items >= _RECOMPILE * shaped:
                     rules, shaped = self.rules(work), work.items
@@ -178,8 +181,8 @@ class _Campaign:
                 table = rules.table(work.sequence.bounds, work.sequence.forecast(len(items) + len(self.left)))
                 yield from self.stage(f"batch {self.barrier}", items, LookUpPlan(k, table, belief))
                 block = Block.of(table)
+                work.batched.append((rules, items))
             work.items += len(items)
-            work.waiting.append((rules, items))
             counts = self.view.counts[items, k]
             work.sequence.add(block, counts[:, 0], counts[:, 1], belief)
             self.look()
@@ -196,7 +199,7 @@ class _Campaign:
         return float(np.median(self.known.cost(self.task)[:, k]) / self.task.price[k])
 
     def rules(self, work: _Work) -> Rules:
-        """Boundaries for every bound, shaped by the belief; they hold for items whose first answer is still to come."""
+        """Boundaries for every bound, shaped by the belief, for items whose first answer is still to come."""
         belief = self.known.belief(work.k)
         horizon = int(min(self.cap[work.k], np.clip(_AHEAD * self.wald(work.k), *_HORIZON)))
         _, c0, c1 = belief.mean
@@ -206,21 +209,22 @@ class _Campaign:
 
     # ------------------------------------------------------------------------------------------ finish
 
-    def finish(self, work: _Work) -> Iterator[Stage]:
-        """Held items at the last bounds, group by group of those that share their rules."""
-        for rules in dict.fromkeys(rules for rules, _ in work.waiting):
-            items = np.concatenate([items for made, items in work.waiting if made is rules])
-            plan = LookUpPlan(work.k, rules.table(work.sequence.bounds), self.known.belief(work.k))
+    def finish(self, k: int, groups: list[tuple[Rules, Rows]], bounds: tuple[int, int]) -> Iterator[Stage]:
+        """Held items at the last bounds, those together that share their rules."""
+        for shared in dict.fromkeys(rules for rules, _ in groups):
+            items = np.concatenate([items for rules, items in groups if rules is shared])
+            plan = LookUpPlan(k, shared.table(bounds), self.known.belief(k))
             yield from self.stage("finish", items[self.view.verdict[items] == OPEN], plan)
 
-    def finish_explored(self, work: _Work, rules: Rules, explored: Rows) -> Iterator[Stage]:
+    def finish_explored(self, work: _Work, explored: Rows) -> Iterator[Stage]:
         """Items whose first answers chose the class: only later ones count."""
         if len(explored):
-            plan = LookUpPlan(work.k, rules.table(work.sequence.bounds), self.known.belief(work.k))
+            table = self.rules(work).table(work.sequence.bounds)
+            plan = LookUpPlan(work.k, table, self.known.belief(work.k))
             yield Stage("finish explored", np.sort(explored), plan, fresh=True, estimate=self.known.estimate)
 
 
 def _towards(believed: float) -> NDArray[np.int64]:
     """Bounds from 1/2, ever closer to the believed accuracy."""
-    steps: FloatArray = believed - (believed - 0.5) * _STEP ** np.arange(_STEPS)
+    steps = np.asarray(believed) - (believed - 0.5) * _STEP ** np.arange(_STEPS)
     return np.unique(np.concatenate([[FLOOR], np.floor(steps * CELLS).astype(np.int64)]))
