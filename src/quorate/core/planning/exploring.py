@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy.special import rel_entr
 
 from quorate.core.planning.learned import Learned
-from quorate.model import HOLD, BoolArray, FloatArray, Items, Task
+from quorate.model import HOLD, BoolArray, FloatArray, IntArray, Items, Task
 
-WORTH: Final = 4.0  # times its price, an exploring round must promise to save
+WORTH: Final = 1.5  # times its price, an answer for the sake of knowing must promise to save
 
 
 def index(accuracy: FloatArray, prior: FloatArray, price: FloatArray, alpha: float) -> FloatArray:
@@ -35,7 +35,7 @@ def _kl(p: FloatArray, q: FloatArray) -> FloatArray:
 
 
 def still_worth_exploring(
-    learned: Learned, task: Task, size: int, left: int, alive: BoolArray
+    learned: Learned, task: Task, size: IntArray | int, left: int, alive: BoolArray
 ) -> BoolArray:
     """Classes that may save more, on the items that are left, than ``WORTH`` times what the next round costs."""
     cost = index(learned.accuracy, learned.prior, task.price, task.alpha)
@@ -50,7 +50,8 @@ def still_worth_exploring(
     others[:, favourite] = np.inf
     own = left * np.maximum(cost[:, favourite] - others.min(axis=1), 0.0).mean() if usable.sum() > 1 else 0.0
     saving[favourite] = own
-    return usable & (saving > WORTH * size * task.price)
+    worth: BoolArray = usable & (saving > WORTH * size * task.price)
+    return worth
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,6 +74,11 @@ class ExplorePlan:
         times = -(-3 // max(int(alive.sum()), 1))
         return cls(np.where(alive, times, 0), np.argsort(task.price, kind="stable"))
 
+    @classmethod
+    def one(cls, k: int, task: Task) -> ExplorePlan:
+        """One answer of class k."""
+        return cls((np.arange(task.classes) == k).astype(np.int64), np.array([k]))
+
     def act(self, items: Items) -> NDArray[np.int16]:
         action = np.full(len(items.uniform), HOLD, np.int16)
         for k in self.order[::-1]:
@@ -80,7 +86,7 @@ class ExplorePlan:
         return action
 
     def evidence(self, items: Items) -> FloatArray:
-        return items.counts.sum(axis=(1, 2)).astype(np.float64)
+        return np.asarray(items.counts.sum(axis=(1, 2)), np.float64)
 
     def confidence(self, items: Items) -> FloatArray:
         return np.full(len(items.uniform), np.nan)

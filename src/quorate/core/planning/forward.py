@@ -8,7 +8,7 @@ matrices; the plan itself only ever sees the believed one).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,18 @@ from quorate.core.planning.pool import UNITS, Pool
 from quorate.model import UNDECIDED, FloatArray, say
 
 LONGEST: Final = 400  # answers of one item that are followed
-NEGLIGIBLE: Final = 1e-9  # mass of an atom, and of a wave, that is no longer followed
-MOST_ATOMS: Final = 3000  # more in one wave are merged within a 16th of a cell
+
+
+class Precision(NamedTuple):
+    """When probability is let go or lumped together."""
+
+    wave: float  # a wave of less mass than this is no longer followed
+    atom: float  # nor is an atom
+    most: int  # more atoms than this in one wave are merged within a part of a cell …
+    part: int  # … of 2**-part
+
+
+EXACT: Final = Precision(1e-9, 1e-9, 3000, 4)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +77,9 @@ class Column:
     asks: FloatArray  # (M,) answers per item of each class
 
 
-def follow(table: Table, pool: Pool, worlds: Worlds, start: Start, longest: int | None = None) -> Column:
+def follow(
+    table: Table, pool: Pool, worlds: Worlds, start: Start, longest: int | None = None, precision: Precision = EXACT
+) -> Column:
     """Push the start through a table of actions until all mass is concluded.
 
     With ``longest``, items are undecided after so many answers, as in a campaign with a cap.  Without it, and with
@@ -90,7 +102,7 @@ def follow(table: Table, pool: Pool, worlds: Worlds, start: Start, longest: int 
             wrong[:half] += mass[action == say(1), :half].sum(axis=0)
             wrong[half:] += mass[action == say(0), half:].sum(axis=0)
             undecided += mass[action == UNDECIDED].sum(axis=0)
-            asking &= mass.max(axis=1) > NEGLIGIBLE
+            asking &= mass.max(axis=1) > precision.atom
             units, state, mass, action = units[asking], state[asking], mass[asking], action[asking]
         if not len(units):
             break
@@ -101,8 +113,8 @@ def follow(table: Table, pool: Pool, worlds: Worlds, start: Start, longest: int 
         state = pool.child[state, action]
         units = np.concatenate([units + move[action, 0], units + move[action, 1]])
         mass = np.concatenate([mass * like[action, 0], mass * like[action, 1]])
-        units, state, mass = _merged(units, np.concatenate([state, state]), mass, pool.states, table.shift)
-        if (mass.sum(axis=0) < NEGLIGIBLE).all():
+        units, state, mass = _merged(units, np.concatenate([state, state]), mass, pool.states, table.shift, precision)
+        if (mass.sum(axis=0) < precision.wave).all():
             break
     else:
         if longest is None and columns == 2:
@@ -135,17 +147,22 @@ def _tail(table: Table, pool: Pool, start: Start, weight: FloatArray) -> Column:
 
 
 def _merged(
-    units: NDArray[np.int64], state: NDArray[np.int64], mass: FloatArray, states: int, shift: int
+    units: NDArray[np.int64],
+    state: NDArray[np.int64],
+    mass: FloatArray,
+    states: int,
+    shift: int,
+    precision: Precision,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]:
     """Atoms at the same place made one; if they are very many, atoms close to each other too."""
     key = units * states + state
     order = np.argsort(key, kind="stable")
     key = key[order]
     begin = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
-    if len(begin) > MOST_ATOMS:
-        fine = shift - 4
+    if len(begin) > precision.most:
+        fine = shift - precision.part
         rounded = (units + (1 << (fine - 1)) >> fine) << fine
         if (rounded != units).any():
-            return _merged(rounded, state, mass, states, shift)
+            return _merged(rounded, state, mass, states, shift, precision)
     first = order[begin]
     return units[first], state[first], np.add.reduceat(mass[order], begin, axis=0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -16,7 +16,7 @@ from quorate.core.planning.forward import Start, Worlds
 from quorate.core.planning.pool import UNITS, Pool, evidence, log_odds_of
 from quorate.model import OPEN, Estimate, FloatArray, IntArray, Task, View
 
-MOST_PLACES: Final = 1500  # starting log-odds that a plan follows one by one
+MOST_PLACES: Final = 400  # starting log-odds that a plan follows one by one
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,10 @@ class Learned:
     def posterior(self, unique: IntArray) -> FloatArray:
         """P(label 1 | counts) of different rows (u, D), in each draw."""
         return np.asarray(expit(row_log_odds(_columns(unique), self.accuracy, self.prior)), np.float64)
+
+    def thinned(self, draws: int) -> Learned:
+        """With so many of the draws."""
+        return replace(self, accuracy=self.accuracy[:draws], prior=self.prior[:draws])
 
     def worlds(self, view: View, items: IntArray) -> Worlds:
         """The draws as possible truths about these items: the share of label 1 among them is theirs."""
@@ -53,7 +57,7 @@ class Learned:
         return np.asarray(share.mean(axis=1), np.float64)
 
     def start(self, view: View, items: IntArray, cap: IntArray, price: ArrayLike, *, worlds: bool) -> Start:
-        """Where these items stand: log-odds at the fit, caps left, and shares by label (in each draw, if ``worlds``)."""
+        """Where these items stand: log-odds at the fit, caps left, shares by label (in each draw, if ``worlds``)."""
         pool = Pool.of(self.fit.accuracy_hat, price, cap)
         key = view.counts[items]
         if pool.states > 1:  # asks without an answer use up caps too
@@ -79,14 +83,14 @@ def _thinned(units: NDArray[np.int64], state: NDArray[np.int64], mass: FloatArra
         unique, first, inverse = np.unique(place, return_index=True, return_inverse=True)
         if len(unique) <= MOST_PLACES or shift >= 18:
             break
-        shift = max(shift + 1, 14)
+        shift = max(shift + 1, 15)
     total = np.zeros((len(unique), mass.shape[1]))
     np.add.at(total, inverse, mass)
     return Start(units[first], state[first], total)
 
 
 def _columns(counts: IntArray) -> FloatArray:
-    return np.asarray(counts, np.float64).reshape(len(counts), -1)
+    return np.asarray(counts, np.float64).reshape(len(counts), counts.shape[1] * 2)
 
 
 def learn(task: Task, view: View, belief: FloatArray, draws: int, rng: np.random.Generator) -> Learned:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from quorate.core.hashing import uniform as hash_uniform
 from quorate.core.planning.oracle import OraclePlan
 from quorate.core.planning.pool import Pool, quantised
 from quorate.model import UNDECIDED, BoolArray, FloatArray, IntArray, Items
@@ -38,6 +39,7 @@ class LookupPlan:
     first: int
     step: float
     pool: Pool
+    salt: int = 0  # plans of one campaign choose components independently of each other
     evidence_name: str = "log-odds"
 
     def act(self, items: Items) -> NDArray[np.int16]:
@@ -51,7 +53,8 @@ class LookupPlan:
         cell = self._cell(self._log_odds(counts))
         state: NDArray[np.int64] | int = self.pool.state(used, is_open) if self.pool.states > 1 else 0
         if len(self.cumulative) > 1:
-            component = np.searchsorted(self.cumulative[:-1], uniform, side="right")
+            own = hash_uniform(np.ascontiguousarray(uniform).view(np.uint64), self.salt) if self.salt else uniform
+            component = np.searchsorted(self.cumulative[:-1], own, side="right")
         else:
             component = np.zeros(len(cell), np.int64)
         states, size = self.action.shape[1:]
@@ -100,13 +103,13 @@ class LookupPlan:
         return np.asarray(expit(self._log_odds(items.counts)), np.float64)
 
 
-def compiled(plan: OraclePlan) -> LookupPlan:
-    """The plan as one look-up."""
+def compiled(plan: OraclePlan, salt: int = 0) -> LookupPlan:
+    """The plan as one look-up; ``salt`` tells the plans of one campaign apart (0: item j's uniform as it is)."""
     tables = [table for table in plan.table if table is not None]
     if not tables:
         states = plan.pool.states
         never = np.full((1, states, 1), UNDECIDED, np.int16)
-        return _lookup(plan, np.ones(1), never, np.zeros((states, 1)), 0, 1.0)
+        return _lookup(plan, np.ones(1), never, np.zeros((states, 1)), 0, 1.0, salt)
     shift = min(table.shift for table in tables)
     first = min(table.span[0] for table in tables) >> shift
     last = max(table.span[1] for table in tables) >> shift
@@ -114,12 +117,19 @@ def compiled(plan: OraclePlan) -> LookupPlan:
     actions = [never if table is None else table.on(first, last, shift)[0] for table in plan.table]
     most_careful = max(tables, key=lambda table: table.action.shape[1] * table.step)
     value = most_careful.on(first, last, shift)[1]
-    return _lookup(plan, plan.weight, np.stack(actions), value, first, min(table.step for table in tables))
+    return _lookup(plan, plan.weight, np.stack(actions), value, first, min(table.step for table in tables), salt)
 
 
 def _lookup(
-    plan: OraclePlan, weight: FloatArray, action: NDArray[np.int16], value: FloatArray, first: int, step: float
+    plan: OraclePlan,
+    weight: FloatArray,
+    action: NDArray[np.int16],
+    value: FloatArray,
+    first: int,
+    step: float,
+    salt: int,
 ) -> LookupPlan:
     return LookupPlan(
-        float(quantised(plan.log_odds)), plan.pool.evidence, np.cumsum(weight), action, value, first, step, plan.pool
-    )
+        float(quantised(plan.log_odds)), plan.pool.evidence, np.cumsum(weight), action, value, first, step,
+        plan.pool, salt,
+    )  # fmt: skip

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from quorate.core.planning.bellman import Bayes, Losses, Table
-from quorate.core.planning.forward import Column, Start, Worlds, follow
+from quorate.core.planning.forward import EXACT, Column, Precision, Start, Worlds, follow
 from quorate.core.planning.master import mix_policies
 from quorate.core.planning.pool import UNITS, Pool, log_odds_of
 from quorate.errors import InputError
@@ -109,6 +109,9 @@ class _Search:
         self.columns = [Column(None, self.give_up, np.zeros(2), 1.0, np.zeros(pool.classes))]
         self.shift = cell_shift(pool)
         self.floor = -np.inf
+        little = 1e-3 * float(level.min())
+        self.precision = EXACT if longest is None else Precision(little, 1e-3 * little, 600, 2)
+        self.proving = len(worlds.prior) == 1  # with several worlds the Bayes values bound nothing
 
     def errors(self) -> FloatArray:
         error = np.array([one.error for one in self.columns])
@@ -119,7 +122,7 @@ class _Search:
         losses = self.losses(multiplier)
         bayes = Bayes(self.pool, losses, self.shift)
         table = bayes.solve()
-        column = follow(table, self.pool, self.worlds, self.start, self.longest)
+        column = follow(table, self.pool, self.worlds, self.start, self.longest, self.precision)
         column = Column(table, column.cost + self.give_up * column.undecided, *_rest(column))
         value = self.value(bayes, table)
         return column, value - float(multiplier @ self.level)
@@ -149,7 +152,7 @@ class _Search:
             if value - self.floor <= gap * value:
                 break
             if self.add(multiplier) >= -0.1 * gap * value:
-                if value - self.floor <= gap * value or self.shift <= FINEST:
+                if not self.proving or self.shift <= FINEST:
                     break
                 self.shift -= 1  # the grid is too coarse for the bound
             weight, multiplier, value = self.mix()
@@ -164,7 +167,8 @@ class _Search:
         error = column.error @ self.share[:, None] if self.average else column.error
         costs = np.array([one.cost for one in self.columns])
         value = float((costs + (self.errors() - self.level) @ multiplier).min())
-        self.floor = max(self.floor, floor)
+        if self.proving:
+            self.floor = max(self.floor, floor)
         self.columns.append(column)
         return column.cost + float((error - self.level) @ multiplier) - value
 

@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 
 from quorate.core.estimators.em import BELIEF
 from quorate.core.hashing import generator, uniform
+from quorate.core.planning.exploring import ExplorePlan, still_worth_exploring
+from quorate.core.planning.forward import Start, Worlds
 from quorate.core.planning.learned import Learned, learn
 from quorate.core.planning.lookup import compiled
-from quorate.core.planning.oracle import oracle
-from quorate.core.planning.exploring import ExplorePlan, still_worth_exploring
+from quorate.core.planning.oracle import OraclePlan, oracle
 from quorate.errors import SpecError
 from quorate.model import OPEN, FloatArray, Stage, Task, View
 
@@ -33,9 +34,12 @@ FIRST: Final = 10  # items of the first exploring round
 FIRST_BATCH: Final = 40
 GROWTH: Final = 1.7
 LOOSE: Final = 1.25  # batches aim at this many times the level
-PASSES: Final = 5
-TOLERANCE: Final = 1.01
+PASSES: Final = 12
+PORTION: Final = 0.3  # of all that was spent, a re-opening pass may spend at most
+PACE: Final = 0.5  # answers per item begun that a class gets while it may still pay
+TOLERANCE: Final = 1.0  # re-open when a predicted error exceeds this many times alpha
 DRAWS: Final = 40
+WORLDS: Final = 16  # draws that a plan is judged by
 _ORDER, _DRAWS = 11, 12  # separate streams of dice
 
 
@@ -72,6 +76,9 @@ class _Run:
         self.order = mine[np.argsort(uniform(task.seed, _ORDER, mine), kind="stable")]  # files come sorted
         self.begun = 0  # items of the order that were in a stage
         self.barrier = 0
+        self.rounds = 0  # of exploring
+        self.reopened = 0
+        self.learned: Learned
 
     def learn(self) -> Learned:
         """What all answers so far say, drawn with this barrier's own dice."""
@@ -79,81 +86,95 @@ class _Run:
         return learn(self.task, self.view, self.belief, DRAWS, generator(self.task.seed, _DRAWS, self.barrier))
 
     def stages(self) -> Iterator[Stage]:
-        learned = self.learn()
-        round_ = 0
-        alive = self.view.alive.copy()
-        while True:
-            size = min(max(FIRST, self.begun // 2), len(self.order) // 4 - self.begun)
-            left = len(self.order) - self.begun
-            alive &= still_worth_exploring(learned, self.task, size, left, alive)
-            if size < 1 or not alive.any():
-                break
-            round_ += 1
-            yield Stage(
-                f"explore {round_}", self.take(size), ExplorePlan.of(alive, self.task), fixed=True,
-                estimate=learned.estimate,
-            )  # fmt: skip
-            learned = self.learn()
-        yield from self.batches(learned)
+        yield from self.explore()
+        yield from self.batches()
+        yield from self.reopen()
 
     def take(self, size: int) -> NDArray[np.int64]:
         items = self.order[self.begun : self.begun + size]
         self.begun += len(items)
         return items
 
-    def batches(self, learned: Learned) -> Iterator[Stage]:
+    @property
+    def left(self) -> int:
+        return len(self.order) - self.begun
+
+    def explore(self) -> Iterator[Stage]:
+        """The first items get an answer of every class that may pay."""
+        self.learned = self.learn()
+        size = min(FIRST, max(self.left // 4, 1), self.left)
+        worth = still_worth_exploring(self.learned, self.task, size, self.left, self.view.alive)
+        if size and worth.any():
+            yield self.exploring(self.take(size), ExplorePlan.of(worth, self.task))
+            self.learned = self.learn()
+
+    def exploring(self, items: NDArray[np.int64], plan: ExplorePlan) -> Stage:
+        self.rounds += 1
+        return Stage(f"explore {self.rounds}", items, plan, estimate=self.learned.estimate)
+
+    def batches(self) -> Iterator[Stage]:
+        """Growing batches; in each, some items first get an answer of a class that should be known better."""
         held = self.order[: self.begun]
-        size, number = max(FIRST_BATCH, self.begun), 0
-        while self.begun < len(self.order) or len(held):
-            left = len(self.order) - self.begun
-            items = np.concatenate([held, self.take(left if left < 1.5 * size else int(size))])
+        size, number = float(max(FIRST_BATCH, self.begun)), 0
+        while self.left or len(held):
+            fresh = self.take(self.left if self.left < 1.5 * size else int(size))
+            yield from self.scout(fresh)
+            items = np.concatenate([held, fresh])
             held = held[:0]
             number += 1
-            plan = oracle(
-                learned.fit.accuracy_hat,
-                self.task.price,
-                alpha=min(LOOSE * self.level, 0.49),
-                prior=learned.fit.prior_hat,
-                average=self.average,
-                cap=self.cap,
-                start=learned.start(self.view, items, self.cap, self.task.price, worlds=False),
-                longest=self.task.item_cap,
-                gap=0.003,
-            )
-            yield Stage(f"batch {number}", items, compiled(plan), estimate=learned.estimate)
-            learned = self.learn()
+            start = self.learned.start(self.view, items, self.cap, self.task.price, worlds=False)
+            plan = self.plan(min(LOOSE * self.level, 0.49), start)
+            yield Stage(f"batch {number}", items, compiled(plan, self.barrier), estimate=self.learned.estimate)
+            self.learned = self.learn()
             size *= GROWTH
-        yield from self.reopen(learned)
+
+    def scout(self, fresh: NDArray[np.int64]) -> Iterator[Stage]:
+        """Let classes that may pay keep pace with the items: the batch goes on from their answers."""
+        target = int(PACE * self.begun)
+        behind = np.maximum(target - self.view.used.sum(axis=0), 0)
+        behind = np.minimum(behind, len(fresh) // self.task.classes)
+        worth = still_worth_exploring(self.learned, self.task, behind, self.left + len(fresh), self.view.alive)
+        number = np.where(worth, behind, 0)
+        if number.any():
+            ends = np.cumsum(number)
+            for k in np.flatnonzero(number):
+                yield self.exploring(fresh[ends[k] - number[k] : ends[k]], ExplorePlan.one(int(k), self.task))
+            self.learned = self.learn()
+
+    def plan(self, alpha: float, start: Start, worlds: Worlds | None = None) -> OraclePlan:
+        fit = self.learned.fit
+        return oracle(
+            fit.accuracy_hat, self.task.price, alpha=alpha, prior=fit.prior_hat, average=self.average,
+            cap=self.cap, start=start, worlds=worlds, longest=self.task.item_cap, gap=0.005,
+        )  # fmt: skip
 
     @property
     def cap(self) -> NDArray[np.int64]:
         """Classes that are paused or dry count as capped at 0."""
         return np.where(self.view.alive, self.task.answers_per_item, 0)
 
-    def reopen(self, learned: Learned) -> Iterator[Stage]:
-        level = np.full(2, self.level)
+    def reopen(self) -> Iterator[Stage]:
+        """Plan for all items from where they stand; buy in portions, each on what is known by then."""
         for number in range(1, PASSES + 1):
-            predicted = learned.errors(self.view, self.order)
-            if self.kept(predicted, learned):
+            if self.kept(self.learned.errors(self.view, self.order)):
                 return
-            plan = oracle(
-                learned.fit.accuracy_hat,
-                self.task.price,
-                alpha=(float(level[0]), float(level[1])),
-                prior=learned.fit.prior_hat,
-                average=self.average,
-                cap=self.cap,
-                start=learned.start(self.view, self.order, self.cap, self.task.price, worlds=True),
-                worlds=learned.worlds(self.view, self.order),
-                longest=self.task.item_cap,
-                gap=0.003,
-            )
-            yield Stage(f"re-open {number}", self.order, compiled(plan), estimate=learned.estimate)
-            learned = self.learn()
+            judges = self.learned.thinned(WORLDS)
+            start = judges.start(self.view, self.order, self.cap, self.task.price, worlds=True)
+            plan = self.plan(self.level, start, judges.worlds(self.view, self.order))
+            spent = float(self.view.used.sum(axis=0) @ self.task.price)
+            share = min(PORTION * spent / max(plan.cost * len(self.order), 1e-300), 1.0)
+            if share > 0.7 or number > PASSES - 3:
+                items = self.order
+            else:
+                size = int(np.ceil(share * len(self.order)))
+                items = np.roll(self.order, -self.reopened)[:size]
+                self.reopened += size
+            yield Stage(f"re-open {number}", items, compiled(plan, self.barrier), estimate=self.learned.estimate)
+            self.learned = self.learn()
 
-    def kept(self, predicted: FloatArray, learned: Learned) -> bool:
+    def kept(self, predicted: FloatArray) -> bool:
         """Do the labels as they are keep the level, as far as can be told?"""
         if self.average:
-            w = learned.fit.prior_hat
-            return bool((1 - w) * predicted[0] + w * predicted[1] <= TOLERANCE * self.level)
-        return bool((predicted <= TOLERANCE * self.level).all())
+            w = self.learned.fit.prior_hat
+            return bool((1 - w) * predicted[0] + w * predicted[1] <= TOLERANCE * self.task.alpha)
+        return bool((predicted <= TOLERANCE * self.task.alpha).all())

@@ -1,4 +1,4 @@
-"""The calibrated policy under the weaker promise: few wrong labels over all, whatever their true label."""
+"""The cheaper promise: the share of wrong labels at most alpha, whatever their true label."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from quorate.core.policies.calibrated import Calibrated
 
 calibrated_average: Final = Calibrated(
     name="calibrated-average",
-    promise="calibrated (Bayes, plug-in): if the model holds, the average error is at most alpha; no proof",
+    promise=(
+        "calibrated on average (Bayes, plug-in): if the model holds, the share of wrong labels is at most alpha, "
+        "though more of one true label may be wrong than of the other; no proof"
+    ),
     average=True,
 )
