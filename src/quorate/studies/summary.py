@@ -8,7 +8,7 @@ import numpy as np
 
 from quorate.core.information import k_star, unit_cost
 from quorate.studies.campaigns import Campaign, Study, exceeds
-from quorate.studies.limit import limit
+from quorate.studies.limit import least_cost
 from quorate.studies.rules import exact_cost
 
 
@@ -16,7 +16,7 @@ def summary(study: Study) -> dict[str, Any]:
     """The record that ``quorate simulate --json`` prints; standard errors are over campaign means.
 
     ``oracle_cost`` is the least that a policy pays which keeps the same promise: both conditional errors, or (for a
-    policy that promises no more) the average.
+    policy that promises no more) the average; nan where the classes' caps let no policy keep it for every item.
 
     ``error`` is the share of wrong labels among decided items, ``error_0`` and ``error_1`` the same by true label;
     ``exceed_fraction`` the share of campaigns with more wrong labels of either true label than an error of alpha
@@ -42,7 +42,7 @@ def summary(study: Study) -> dict[str, Any]:
     add("explore_cost", "explore_cost_se", study.over(lambda one: one.explore_cost))
     add("exploit_cost", "exploit_cost_se", study.over(lambda one: one.cost - one.explore_cost))
     add("answers_per_item", "answers_se", study.over(lambda one: one.answers))
-    oracle_cost = limit(instance, study.alpha, average=study.average).cost
+    oracle_cost = least_cost(instance, study.alpha, average=study.average)
     record["oracle_cost"] = oracle_cost
     record["ratio"] = record["cost_per_item"] / oracle_cost
     record["ratio_se"] = record["cost_se"] / oracle_cost

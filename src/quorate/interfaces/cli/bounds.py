@@ -126,7 +126,7 @@ def oracle(
     Example: [bold]quorate oracle p1-asym --alpha 0.05[/bold]
     """
     from quorate.studies.instance_file import load_instance
-    from quorate.studies.limit import limit
+    from quorate.studies.limit import feasible, limit
     from quorate.studies.rules import checked_level
 
     world = load_instance(instance)
@@ -137,8 +137,8 @@ def oracle(
         "alpha": level,
         "promise": "average error" if average else "both conditional errors",
         "cost": plan.cost,
-        "lower_bound": plan.lower_bound,
-        "gap": plan.gap,
+        "lower_bound": plan.lower_bound if feasible(plan) else math.nan,
+        "gap": plan.gap if feasible(plan) else math.nan,
         "error_0": plan.error[0],
         "error_1": plan.error[1],
         "undecided": plan.undecided,
@@ -150,8 +150,14 @@ def oracle(
         return
     rows = [
         ("cost", number(plan.cost)),
-        ("no policy can pay less than", number(plan.lower_bound)),
-        ("gap between the two", f"{100 * plan.gap:.2g} %"),
+        *(
+            [
+                ("no policy can pay less than", number(plan.lower_bound)),
+                ("gap between the two", f"{100 * plan.gap:.2g} %"),
+            ]
+            if feasible(plan)
+            else [("plan that labels every item", "none within the caps")]
+        ),
         ("error on true label 0, 1", ", ".join(map(number, plan.error))),
         ("undecided", number(plan.undecided)),
         *((f"answers of {name}", number(k)) for name, k in found["answers"].items()),
