@@ -23,6 +23,7 @@ STRIKES: Final = 4  # asks in a row that fail for good, and nothing more is sent
 FIRST_PAUSE: Final = 0.5  # seconds, doubled at each try
 LONGEST_PAUSE: Final = 60.0
 BATCH: Final = 50
+FRESH: Final = 0.8  # of a platform's memory for keys: an older ask is looked for before it is sent again
 
 
 @dataclass(slots=True)
@@ -33,6 +34,7 @@ class Parcel:
     tries: int = 0
     due: float = 0.0  # not to be sent before
     doubtful: bool = False  # it may have been bought already
+    sent: float | None = None  # when its key was first shown to the platform
 
 
 @dataclass(slots=True)
@@ -95,9 +97,10 @@ class Desk:
     def jobs(self, now: float) -> list[Callable[[], Outcome]]:
         """What a buyer could do for this desk now."""
         jobs: list[Callable[[], Outcome]] = []
+        self._doubt_the_old(now)
         due = [one for key, one in self.parcels.items() if one.due <= now and key not in self.busy]
         if due and not self.broken:
-            jobs += self._sends([one for one in due if not one.doubtful])
+            jobs += self._sends([one for one in due if not one.doubtful], now)
             jobs += self._searches([one for one in due if one.doubtful])
         if self._may_poll and self.poll_due <= now:
             self.polling = True
@@ -105,14 +108,26 @@ class Desk:
             jobs.append(lambda: _attempt("poll", [one.key for one in receipts], lambda: self.platform.poll(receipts)))
         return jobs
 
-    def _sends(self, due: Sequence[Parcel]) -> list[Callable[[], Outcome]]:
+    def _doubt_the_old(self, now: float) -> None:
+        """A key that the platform may have forgotten protects nothing: such an ask is looked for first."""
+        memory = getattr(self.platform, "key_memory", None)
+        if memory is None:
+            return
+        for key, one in self.parcels.items():
+            if one.sent is not None and now - one.sent > FRESH * memory and not one.doubtful and key not in self.busy:
+                one.doubtful = True
+                one.due = max(one.due, now + float(getattr(self.platform, "find_delay", 0.0)))
+
+    def _sends(self, due: Sequence[Parcel], now: float) -> list[Callable[[], Outcome]]:
         fresh = [one for one in due if not one.tries]
         size = 1 if self.keyless else int(getattr(self.platform, "batch", BATCH))
         chunks = [fresh[at : at + size] for at in range(0, len(fresh), size)]
         chunks += [[one] for one in due if one.tries]  # what failed together is tried alone
-        return [self._send(chunk) for chunk in chunks]
+        return [self._send(chunk, now) for chunk in chunks]
 
-    def _send(self, chunk: Sequence[Parcel]) -> Callable[[], Outcome]:
+    def _send(self, chunk: Sequence[Parcel], now: float) -> Callable[[], Outcome]:
+        for one in chunk:
+            one.sent = now if one.sent is None else one.sent
         asks = [one.ask for one in chunk]
         keys = [one.key for one in asks]
         self.busy.update(keys)
@@ -157,7 +172,7 @@ class Desk:
             if parcel is None:
                 continue
             if outcome.job == "find":
-                parcel.doubtful = False  # never arrived: safe to send
+                parcel.doubtful, parcel.sent = False, None  # never arrived: safe to send
             else:
                 self.note("post: no receipt")
                 self._try_again(parcel, now, None)

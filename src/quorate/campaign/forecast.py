@@ -74,7 +74,7 @@ def draw_worlds(belief: FloatArray, prior_belief: tuple[float, float], *, seed: 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recorded:
-    """Answers in hand, by (item, ordinal): -1 for an ask that brought no label."""
+    """Answers in hand, by (item, ordinal), as they were told."""
 
     item: IntArray
     ordinal: IntArray
@@ -107,8 +107,10 @@ class Played:
     wrong: FloatArray  # (2,) share of wrong labels among the decided items of each true label
 
 
-def play(policy: Policy, task: Task, world: World, recorded: Recorded = NOTHING) -> Played:
-    """Play a campaign to its end, with the answers in hand first.
+def play(
+    policy: Policy, task: Task, world: World, recorded: Recorded = NOTHING, truth: IntArray | None = None
+) -> Played:
+    """Play a campaign to its end, with the answers in hand first; ``truth`` where the world does not draw it.
 
     >>> from quorate.core.policies.votes import Votes
     >>> world = World(symmetric_errors([[0.9, 0.9]]), np.array([0.5, 0.5]), seed=3)
@@ -116,7 +118,7 @@ def play(policy: Policy, task: Task, world: World, recorded: Recorded = NOTHING)
     >>> round(play(Votes(answers=3), task, world).cost, 2)
     15.0
     """
-    truth = world.truth(np.arange(task.items))
+    truth = world.truth(np.arange(task.items)) if truth is None else truth
     decider = Decider(policy, task)
     bought = np.zeros(task.classes)
     rounds = 0

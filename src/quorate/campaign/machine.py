@@ -118,6 +118,11 @@ class Machine:
                 self.why_halted[k] = event.payload["why"]
         self.fold.add_event(event.seq, event.kind, event.number, event.payload)
 
+    @property
+    def behind(self) -> bool:
+        """Whether others have committed what has not been folded here."""
+        return self.ledger.campaign().head > self._seen
+
     def sync(self) -> None:
         """Fold what others have committed to the ledger."""
         with self._lock:

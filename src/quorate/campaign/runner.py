@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from quorate.campaign.book import ask_code
 from quorate.campaign.columns import columnar, run_columns
 from quorate.campaign.decider import Asks
-from quorate.campaign.desk import Desk, Outcome
+from quorate.campaign.desk import FRESH, Desk, Outcome
 from quorate.campaign.progress import Progress, Report, progress_of
 from quorate.campaign.states import HALTED
-from quorate.errors import PlatformError, SpecError
+from quorate.errors import AnswerError, PlatformError, SpecError
 from quorate.model import NO_LABEL, Answer, Ask
 from quorate.ports import Platform
 from quorate.ports_store import EXPIRED, PARKED, AskLog, NewAnswers, parse_key
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from quorate.campaign.engine import Campaign
 
 LONGEST_NAP: Final = 1.0  # seconds between looks at the ledger
-FRESH: Final = 0.8  # of a platform's memory for keys: an older ask is looked for before it is sent again
 
 
 @dataclass(slots=True)
@@ -220,7 +219,7 @@ class _Runner:
     def _record(self, desk: Desk, outcome: Outcome) -> None:
         good: list[Answer] = []
         for one in outcome.got if outcome.job == "poll" else ():
-            wrong = _wrong_with(one)
+            wrong = _wrong_with(one) or self._from_another(desk, one)
             if wrong:
                 desk.note(wrong)
                 self.campaign.ledger.record_stray(str(getattr(one, "key", ""))[:200], {"answer": repr(one)[:2000]})
@@ -234,6 +233,19 @@ class _Runner:
             else:
                 desk.note(became)
             self._answered(desk, one.key, became)
+
+    def _from_another(self, desk: Desk, answer: Answer) -> str:
+        """What is wrong where a class answers what another one was asked: it must not decide in its name."""
+        try:
+            key = parse_key(answer.key)
+        except AnswerError:
+            return ""
+        fold = self.campaign.fold
+        if key.uid != self.campaign.uid or key.item >= fold.items:
+            return ""
+        asked = self.campaign.spec.classes[fold.want_class[key.item]].name
+        out = fold.is_out(np.array([key.item]), np.array([key.ordinal]))[0]
+        return "an answer for another class" if out and asked != desk.name else ""
 
     def _usable(self, desk: Desk, answer: Answer) -> Answer:
         """An answer as the ledger takes it: a label that does not exist is paid for and counts as an abstention."""
@@ -300,8 +312,10 @@ class _Runner:
         if len(campaign.fold.pending):
             return campaign.ledger.campaign().state == "running"
         mine = sum(len(one.parcels) + len(one.posted) for one in self.desks.values())
-        if campaign.done or len(campaign.ledger.in_flight()) <= mine:
+        if campaign.done:
             return False
+        if len(campaign.ledger.in_flight()) <= mine:
+            return campaign.behind  # somebody has answered meanwhile, or nobody ever will
         self.clock.sleep(LONGEST_NAP / 10)
         self._adopt()
         return True
