@@ -59,7 +59,10 @@ def main(bar: str, run: Callable[[argparse.Namespace], dict[str, Any]], mutants:
     parser.add_argument("--store", choices=("sqlite", "postgres"), help="one store instead of all that are there")
     options = parser.parse_args()
     began = time.monotonic()
-    found = run(options)
+    try:
+        found = run(options)
+    except Exception:
+        found = {"failures": [traceback.format_exc()[-1500:]]}
     line = {"bar": bar, "pass": not found["failures"], "seed": options.seed, "mutant": options.mutant, **found,
             "seconds": round(time.monotonic() - began, 1)}  # fmt: skip
     line["failures"] = line["failures"][:5]

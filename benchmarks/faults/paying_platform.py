@@ -70,6 +70,7 @@ class Platform:
         self.tried: Counter[str] = Counter()
         self.calls: Counter[str] = Counter()
         self.met: Counter[str] = Counter()
+        self.told: set[str] = set()
         self.sent: Counter[str] = Counter()  # how often each ask was posted
         self.kill: dict[str, Any] | None = None
 
@@ -176,6 +177,7 @@ class Platform:
         now = time.time()
         due = [self.bought[one] for one in ids if one in self.bought and self._due(self.bought[one]) <= now]
         answers = [self._answer(one) for one in due]
+        self.told.update(one["key"] for one in answers)
         return {"status": 200, "answers": self._spoil(mood, answers)}, mood
 
     def _due(self, row: Mapping[str, Any]) -> float:
@@ -203,7 +205,8 @@ class Platform:
             return [*answers, {**first, "key": "0ther" + first["key"][5:]}]
         if mood == "wrong-class":
             others = [one for one in self.bought.values() if one["class"] != first["class"]]
-            return [*answers, *({**self._answer(one), "label": "1"} for one in others[-3:])]
+            waiting = [one for one in others if one["key"] not in self.told]
+            return [*answers, *({**self._answer(one), "label": "1"} for one in waiting)]
         if mood == "label-outside":
             return [{**first, "label": "maybe"}, *answers[1:]]
         return answers
