@@ -53,13 +53,10 @@ def postgres_server() -> Iterator[str]:
 
 
 @pytest.fixture
-def postgres_url(postgres_server: str) -> Iterator[str]:
-    """A database of its own for one test."""
+def postgres_url(postgres_server: str) -> str:
+    """The server's database, empty for one test."""
     import psycopg
 
-    name = f"t{os.getpid()}_{os.urandom(4).hex()}"
     with psycopg.connect(postgres_server, autocommit=True) as connection:
-        connection.execute(f'create database "{name}"')
-    yield postgres_server.replace("/postgres?", f"/{name}?")
-    with psycopg.connect(postgres_server, autocommit=True) as connection:
-        connection.execute(f'drop database "{name}" with (force)')
+        connection.execute("drop schema if exists quorate cascade")
+    return postgres_server

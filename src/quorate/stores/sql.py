@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import resources
 from typing import Any, Final
 
@@ -55,10 +55,10 @@ def insert_columns(rows: Rows, hashes: NDArray[np.uint64], sums: NDArray[np.uint
     return columns
 
 
-def tuples(columns: dict[str, Any]) -> Sequence[tuple[Any, ...]]:
+def tuples(columns: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
     """The rows of these columns, as a driver wants them."""
     lists = (values.tolist() if isinstance(values, np.ndarray) else values for values in columns.values())
-    return list(zip(*lists, strict=True))
+    return zip(*lists, strict=True)
 
 
 def from_database(table: Table, stored: Int, base: int) -> tuple[Columns, NDArray[np.uint64], NDArray[np.uint64]]:

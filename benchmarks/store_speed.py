@@ -1,0 +1,281 @@
+"""How fast the stores are, against the raw database's own limit measured in the same minute.
+
+Raw is the same file, the same settings, prepared rows of the same width, a plain loop of executemany and commit:
+once into a table without any constraint, once into a copy of the ledger's own table with its keys and references.
+Rounds alternate, the median of their ratios is reported.  One JSON line a bar.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import apsw
+import numpy as np
+
+from quorate.ports_store import Ledger, NewAnswers, NewAsks, NewItems
+from quorate.stores import open_store
+
+ANSWER = (
+    "(id integer primary key, ask integer, item integer, ordinal integer, worker_class integer, label integer,"
+    " charged integer, failure integer, at integer, text_hash integer, sum integer)"
+)
+BASE = 1 << 40
+_fresh = count(1)
+
+
+def items(n: int) -> NewItems:
+    ids = [f"item-{j}" for j in range(n)]
+    hashes = np.arange(n, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return NewItems(ids, ['{"text": "the text of an item, as long as a short message"}'] * n, hashes, np.full(n, -1))
+
+
+def asks(item: Any, turn: int) -> NewAsks:
+    zero = item * 0
+    return NewAsks(item, zero + turn, zero, zero + 50)
+
+
+def answers(item: Any, turn: int) -> NewAnswers:
+    zero = item * 0
+    return NewAnswers(item, zero + turn, item % 2, zero - 1, zero)
+
+
+class Raw:
+    """The database alone, in the same file."""
+
+    def __init__(self, path: Path) -> None:
+        self.connection = apsw.Connection(str(path))
+        self.connection.set_busy_timeout(30_000)
+        for name, value in (("synchronous", "full"), ("foreign_keys", True), ("cache_size", -65_536)):
+            self.connection.pragma(name, value)
+
+    def prepare(self) -> None:
+        """Tables of its own.  (The store would refuse the file later: it is thrown away.)"""
+        self.connection.execute(f"create table raw_plain {ANSWER}")
+        self.connection.execute("create table raw_ask (id integer primary key)")
+        bound = ANSWER.replace("ask integer", "ask integer not null references raw_ask")
+        self.connection.execute(f"create table raw_bound {bound}; create unique index raw_one on raw_bound (ask)")
+
+    def rows(self, n: int, *, with_asks: bool) -> list[tuple[int, ...]]:
+        """Rows as wide as the ledger's, made beforehand."""
+        start = next(_fresh) * 10_000_000
+        rows = [
+            (BASE + start + i, BASE + start + i, BASE + i, 3, 2, i % 2, 50, 0, 1_790_000_000_000, 0, 2**61 + i)
+            for i in range(n)
+        ]
+        if with_asks:
+            self.connection.execute("begin")
+            self.connection.executemany("insert into raw_ask values (?)", [(row[1],) for row in rows])
+            self.connection.execute("commit")
+        return rows
+
+    def insert(self, table: str, rows: list[tuple[int, ...]], batch: int) -> None:
+        sql = f"insert into {table} values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        for start in range(0, len(rows), batch):
+            self.connection.execute("begin immediate")
+            self.connection.executemany(sql, rows[start : start + batch])
+            self.connection.execute("commit")
+
+
+def clock(work: Callable[[], None]) -> tuple[float, float]:
+    wall, cpu = time.perf_counter(), time.process_time()
+    work()
+    return time.perf_counter() - wall, time.process_time() - cpu
+
+
+def tells(batch: int, n: int, rounds: int) -> dict[str, Any]:
+    """Durable tells against the raw database, A/B."""
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place, "speed.db")
+        with open_store(f"sqlite:///{path}") as store:
+            ledger = store.create("speed", uid="speed", spec={}, budget=10**15, items=items(n))
+            raw = Raw(path)
+            raw.prepare()
+            everything = np.arange(n)
+            found: dict[str, list[tuple[float, float]]] = {"plain": [], "bound": [], "ours": []}
+            for turn in range(rounds):
+                ledger.claim(asks(everything, turn))
+                told = [answers(everything[i : i + batch], turn) for i in range(0, n, batch)]
+                for table in ("plain", "bound"):
+                    rows = raw.rows(n, with_asks=table == "bound")
+                    found[table].append(clock(lambda table=table, rows=rows: raw.insert(f"raw_{table}", rows, batch)))
+                found["ours"].append(clock(lambda told=told: [ledger.record(one) for one in told] and None))
+            raw.connection.close()
+
+    def ratio(table: str, which: int) -> float:
+        pairs = zip(found[table], found["ours"], strict=True)
+        return round(statistics.median(one[which] / ours[which] for one, ours in pairs), 2)
+
+    def per_second(name: str) -> int:
+        return round(n / statistics.median(wall for wall, _ in found[name]))
+
+    return {
+        "batch": batch,
+        "answers_per_s": per_second("ours"),
+        "raw_plain_per_s": per_second("plain"),
+        "raw_same_constraints_per_s": per_second("bound"),
+        "ratio_to_plain": ratio("plain", 0),
+        "ratio_to_same_constraints": ratio("bound", 0),
+        "cpu_ratio_to_same_constraints": ratio("bound", 1),
+        "cpu_us_per_answer": round(statistics.median(cpu for _, cpu in found["ours"]) / n * 1e6, 2),
+    }
+
+
+def many_threads(threads: int, each: int) -> dict[str, Any]:
+    """Single durable tells from many threads: group commit against one commit per row."""
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place, "speed.db")
+        n = threads * each
+        with open_store(f"sqlite:///{path}") as store:
+            ledger = store.create("speed", uid="speed", spec={}, budget=10**15, items=items(n))
+            ledger.claim(asks(np.arange(n), 0))
+            raw = Raw(path)
+            raw.prepare()
+            rows = raw.rows(each, with_asks=True)
+            alone, _ = clock(lambda: raw.insert("raw_bound", rows, 1))
+            waits: list[float] = []
+
+            def tell(first: int) -> None:
+                for j in range(first * each, (first + 1) * each):
+                    at = time.perf_counter()
+                    ledger.record(answers(np.array([j]), 0))
+                    waits.append(time.perf_counter() - at)
+
+            with ThreadPoolExecutor(threads) as pool:
+                wall, _ = clock(lambda: list(pool.map(tell, range(threads))) and None)
+            raw.connection.close()
+    return {
+        "threads": threads,
+        "answers_per_s": round(n / wall),
+        "raw_single_per_s": round(each / alone),
+        "ratio": round((n / wall) / (each / alone), 2),
+        "p99_ms": round(sorted(waits)[int(0.99 * len(waits))] * 1e3, 1),
+    }
+
+
+def memory(n: int, batch: int) -> dict[str, Any]:
+    """Claim and record in memory, columns of ``batch`` rows."""
+    with open_store("memory:") as store:
+        ledger = store.create("speed", uid="speed", spec={}, budget=10**15, items=items(n))
+        everything = np.arange(n)
+
+        def wave(turn: int) -> None:
+            for i in range(0, n, batch):
+                part = everything[i : i + batch]
+                ledger.claim(asks(part, turn))
+                ledger.record(answers(part, turn))
+
+        wall = min(clock(lambda turn=turn: wave(turn))[0] for turn in range(3))
+    return {"batch": batch, "asks_and_answers_per_s": round(n / wall)}
+
+
+def opening(n: int, each: int, url: str, scale: str) -> dict[str, Any]:
+    """Open a large campaign in a fresh process's way: look, fold, load columns, verify."""
+    with open_store(url) as store:
+        ledger: Ledger = store.create("large", uid="large", spec={}, budget=10**15)
+        for start in range(0, n, 100_000):
+            whole = items(n) if n <= 100_000 else None
+            part = whole or _part(start, min(100_000, n - start))
+            ledger.add_items(part)
+        everything = np.arange(n)
+        wall, _ = clock(lambda: [_wave(ledger, everything, turn) for turn in range(each)] and None)
+    with open_store(url) as store:
+        opened, _ = clock(lambda: store.open("large") and None)
+        ledger = store.open("large")
+        loaded, _ = clock(lambda: ledger.changes() and None)
+        columns, _ = clock(lambda: ledger.item_columns() and None)
+        verified, _ = clock(lambda: ledger.verify() and None)
+    return {
+        "scale": scale,
+        "items": n,
+        "answers": n * each,
+        "written_per_s": round(n * each / wall),
+        "open_s": round(opened, 2),
+        "load_answers_s": round(loaded, 2),
+        "load_items_s": round(columns, 2),
+        "total_s": round(opened + loaded + columns, 2),
+        "verify_s": round(verified, 1),
+    }
+
+
+def _part(start: int, n: int) -> NewItems:
+    one = items(n)
+    return NewItems([f"item-{start + j}" for j in range(n)], one.payload, one.hash, one.gold)
+
+
+def _wave(ledger: Ledger, everything: Any, turn: int) -> None:
+    for start in range(0, len(everything), 50_000):
+        part = everything[start : start + 50_000]
+        ledger.claim(asks(part, turn))
+        ledger.record(answers(part, turn))
+
+
+def reading(url: str) -> dict[str, Any]:
+    """What this process needs at most to open the campaign that is there."""
+    at, _ = time.perf_counter(), None
+    with open_store(url) as store:
+        ledger = store.open("large")
+        changes, columns = ledger.changes(), ledger.item_columns()
+        wall = time.perf_counter() - at
+        rows = len(changes.answers) + len(columns[0])
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    return {"rows": rows, "seconds": round(wall, 2), "peak_GiB": round(peak, 2)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--large", action="store_true", help="also 1,000,000 items with 5,000,000 answers")
+    parser.add_argument("--reading", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.reading:
+        print(json.dumps(reading(options.reading)))
+        return
+    n = 10_000 if options.quick else 50_000
+    single = tells(1, n // 50, 3 if options.quick else 7)
+    batched = tells(1000, n, 3 if options.quick else 7)
+    lines = [
+        {"bar": "single durable tells >= 0.5 of raw", "pass": single["ratio_to_same_constraints"] >= 0.5, **single},
+        {"bar": "batches of 1,000 >= 0.7 of raw", "pass": batched["ratio_to_same_constraints"] >= 0.7, **batched},
+        {"bar": "many threads, one writer", "pass": True, **many_threads(16, n // 500)},
+        {"bar": "memory: asks and answers", **memory(n * 4, n * 4)},
+        {"bar": "memory: asks and answers", **memory(n * 4, 1000)},
+    ]
+    if options.large:
+        import subprocess
+
+        with tempfile.TemporaryDirectory() as place:
+            url = f"sqlite:///{place}/large.db"
+            line = opening(1_000_000, 5, url, "1,000,000 items, 5,000,000 answers")
+            done = subprocess.run(
+                [sys.executable, __file__, "--reading", url], capture_output=True, text=True, check=True
+            )
+            fresh = json.loads(done.stdout)
+            size = Path(url[10:]).stat().st_size / 2**20
+            passed = fresh["seconds"] <= 5 and fresh["peak_GiB"] <= 1.5
+            lines.append(
+                {
+                    "bar": "opening <= 5 s, 1.5 GiB",
+                    "pass": passed,
+                    **line,
+                    "fresh_process": fresh,
+                    "file_MiB": round(size),
+                }
+            )
+    for line in lines:
+        print(json.dumps(line))
+    sys.exit(0 if all(line.get("pass", True) for line in lines) else 1)
+
+
+if __name__ == "__main__":
+    main()
