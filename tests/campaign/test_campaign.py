@@ -287,3 +287,29 @@ def test_the_estimates_cover_the_truth():
     (health,) = status["health"]
     assert health["answers"] == 5
     assert health["p_value"] > 0.001
+
+
+def test_money_that_comes_before_a_barrier_counts_from_there_on(store):
+    campaign = create(store, policy="asym-imcw", items=20, budget=20 * 12 + 5, item_cap=60)
+    asks = campaign.ask(1000)
+    campaign.tell_many([answer_of(one) for one in asks[:-1]])
+    campaign.set_budget(10**6)
+    campaign.tell_many([answer_of(one) for one in asks[-1:]])
+    finish(campaign)
+    assert len(campaign.fold.cohorts) == 1 or campaign.fold.undecided_for([5]).size == 0
+    assert campaign.fold.cohorts[0].decider.purse.budget == 10**6
+    assert Campaign.open(store).decisions().digest == campaign.decisions().digest
+
+
+def test_an_event_of_ours_does_not_hide_what_others_told(store):
+    create(store, policy="asym-imcw", items=6)
+    ledger = store.open("test")
+    here, there = Campaign(ledger), Campaign(ledger)
+    there.tell_many([answer_of(one) for one in there.ask(4)])
+    here.set_budget(10**8)
+    assert here.fold.folded == 4
+    there.tell_many([answer_of(one) for one in there.ask(2)])
+    here.add_items(["x"])
+    assert here.fold.folded == 6
+    finish(here)
+    assert Campaign.open(store).decisions().digest == here.decisions().digest

@@ -33,7 +33,9 @@ with Campaign.open(sys.argv[1], "test") as campaign:
 
 def buyer(url, book):
     root = Path(__file__).parents[2]
-    return subprocess.Popen([sys.executable, "-c", BUYER, url, str(book)], cwd=root, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [sys.executable, "-c", BUYER, url, str(book)], cwd=root, stdout=subprocess.PIPE, text=True
+    )
 
 
 @pytest.mark.slow
