@@ -76,7 +76,9 @@ def test_help_teaches_by_example(capsys, command):
     ("words", "said", "way_out"),
     [
         ("simulate p1-asym --policy nobody", "no policy called 'nobody'", "Choose one of"),
-        ("simulate p1-asym --policy abi --items 0", "items is 0", "1 or more"),
+        ("simulate p1-asym --policy abi --items 0", "items is 0", "from 1 to"),
+        ("simulate p1-asym --policy abi --items 1000000000000", "items is 1000000000000", "from 1 to 100,000,000"),
+        ("simulate p1-asym --policy abi --item-cap 0", "item_cap is 0", "from 1 to"),
         ("simulate p1-asym --policy abi --jobs 0", "jobs is 0", "1 or more"),
         ("simulate p1-asym --policy abi --alpha 0.7", "alpha is 0.7", "between 0 and 0.5"),
         ("exact p1-asym --rule nobody", "no rule called 'nobody'", "direction-test"),
@@ -99,9 +101,10 @@ def test_errors_as_json(capsys):
 
 def test_workers_do_not_change_the_numbers():
     words = ["p1-asym", "--policy", "asym-imcw", "--items", "100", "--campaigns", "5", "--seed", "3", "--json"]
+    quorate = [sys.executable, "-c", "from quorate.interfaces.cli import main; main()"]
     out = [
         subprocess.run(
-            [sys.executable, "-c", "from quorate.interfaces.cli import main; main()", "simulate", *words, "--jobs", jobs],
+            [*quorate, "simulate", *words, "--jobs", jobs],
             capture_output=True, text=True, check=True,
         ).stdout
         for jobs in ("1", "2")

@@ -27,6 +27,7 @@ from quorate.studies.simulate import Outcome, run_one, task_of
 S = TypeVar("S")
 T = TypeVar("T")
 EXCEED_LEVEL: Final = 0.025  # of the one-sided binomial test, for each true label
+MOST_ITEMS: Final = 100_000_000  # in one campaign; each takes about 300 bytes
 UNCAPPED: Final = NO_CAP - 1  # the paper's rules know no cap on the answers of an item
 
 
@@ -129,13 +130,14 @@ def simulate(
     >>> study.over(lambda one: one.answers)
     (3.0, 0.0)
     """
-    for name, value, least in (
-        ("items", items, 1),
-        ("campaigns", campaigns, 1),
-        ("seed", seed, 0),
+    for name, value, least, most in (
+        ("items", items, 1, MOST_ITEMS),
+        ("campaigns", campaigns, 1, MOST_ITEMS),
+        ("seed", seed, 0, 2**62),
+        ("item_cap", UNCAPPED if item_cap is None else item_cap, 1, UNCAPPED),
     ):
-        if value < least:
-            raise SpecError(f"{name} is {value}.", hint=f"It must be a whole number of {least} or more.")
+        if not least <= value <= most:
+            raise SpecError(f"{name} is {value}.", hint=f"It must be a whole number from {least} to {most:,}.")
     level = checked_level(instance, alpha)
     chosen = policy_named(policy)  # an unknown name is told here, not by a worker
     cap = item_cap if item_cap is not None else UNCAPPED if policy in RULE_OF else None
