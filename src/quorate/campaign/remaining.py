@@ -7,13 +7,15 @@ that it has, and played on from there.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import expit, logit
 
 from quorate.campaign.decider import NOBODY_LEFT
 from quorate.campaign.forecast import WORLDS, Forecast, Played, Possible, Recorded, play
+from quorate.core.estimators.em import compress, fit_counts
+from quorate.core.estimators.posterior import posterior_draws
 from quorate.core.hashing import generator, mix, uniform
 from quorate.core.worlds import World, symmetric_errors
 from quorate.model import FloatArray, IntArray, Task
@@ -28,17 +30,16 @@ _WORLDS, _TRUTH = 0x52, 0x53  # streams of dice
 
 
 def remaining(campaign: Campaign, *, seed: int = 0, worlds: int = WORLDS, run: Mapper = map) -> Forecast | None:
-    """What a running campaign will have cost at its end; None before the first answers, or with other than two labels.
+    """What a running campaign will have cost at its end; None where `possible_worlds` has no say.
 
     Items that are still to come in a later cohort are not in it.
     """
-    cohort = campaign.fold.cohort
-    if cohort is None or cohort.number or not campaign.fold.folded or len(campaign.spec.labels) != 2:
+    cohort, possible = campaign.fold.cohort, possible_worlds(campaign, seed=seed, worlds=worlds)
+    if cohort is None or possible is None:
         return None
     decider, asks = cohort.decider, campaign.decisions().asks
     exhausted = asks["failure"] == FAILURES.index("exhausted")
     recorded = Recorded(cohort.local(asks["item"]), asks["ordinal"], np.where(exhausted, NOBODY_LEFT, asks["label"]))
-    possible = _worlds(decider.task, decider.counts, generator(seed, _WORLDS), worlds)
     one = partial(
         _play_on, policy=campaign.policy, task=decider.task, counts=decider.counts, recorded=recorded,
         possible=possible, seed=seed,
@@ -57,13 +58,16 @@ def remaining(campaign: Campaign, *, seed: int = 0, worlds: int = WORLDS, run: M
     )
 
 
-def _worlds(task: Task, counts: IntArray, rng: np.random.Generator, worlds: int) -> Possible:
-    from quorate.core.estimators.em import compress, fit_counts
-    from quorate.core.estimators.posterior import posterior_draws
-
-    rows = compress(counts)
+def possible_worlds(campaign: Campaign, *, seed: int = 0, worlds: int = WORLDS) -> Possible | None:
+    """Worlds that the answers so far leave possible; None before the first, or with other than two labels."""
+    cohort = campaign.fold.cohort
+    if cohort is None or cohort.number or not campaign.fold.folded or len(campaign.spec.labels) != 2:
+        return None
+    task = cohort.decider.task
+    rows = compress(cohort.decider.counts)
     fit = fit_counts(rows.unique, weight=rows.weight, belief=task.belief, prior_belief=task.prior_belief)
-    return Possible(*posterior_draws(rows.unique, rows.weight, fit, draws=worlds, rng=rng))
+    dice = generator(seed, _WORLDS)
+    return Possible(*posterior_draws(rows.unique, rows.weight, fit, draws=worlds, rng=dice))
 
 
 def _play_on(

@@ -2,32 +2,42 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 
-from quorate.campaign.forecast import Possible, draw_worlds, pseudo_counts
+from quorate.campaign.forecast import Forecast, Possible, draw_worlds, pseudo_counts
 from quorate.campaign.outlook import Outlook
+from quorate.campaign.remaining import possible_worlds, remaining
 from quorate.errors import SpecError
+from quorate.interfaces.places import items_of, open_campaign, started
 from quorate.model import FloatArray, Task
 from quorate.money import MICROS, currency_of, micros
+from quorate.spec import CampaignFile, read_campaign
 from quorate.studies.instance_file import load_instance
 
-FIRM = 400.0  # pseudo-counts behind an exactly known prior
+FIRM: Final = 400.0  # pseudo-counts behind a prior that an instance states
+VAGUE: Final = (5.0, 2.0)  # … and behind the accuracies of a class that nothing is known of: (right, wrong)
+VAGUE_BOTH: Final = (VAGUE, VAGUE)  # on items of either true label
+ANY_PRIOR: Final = (2.0, 2.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Question:
-    """The campaign to forecast."""
+    """The campaign to forecast; ``in_hand`` is its own forecast if it has answers already."""
 
     name: str
+    policy: str | None
     classes: tuple[str, ...]
     currency: str
     items: int
     budget: float | None
     task: Task
     possible: Possible
+    in_hand: Forecast | None = None
 
 
 def question(source: str, *, items: int | None, alpha: float | None, budget: str | None, seed: int) -> Question:
@@ -37,53 +47,93 @@ def question(source: str, *, items: int | None, alpha: float | None, budget: str
     >>> asked.items, asked.budget, asked.currency, len(asked.possible)
     (500, 9000.0, 'EUR', 19)
     """
+    if alpha is not None and not 0 < alpha < 0.5:
+        raise SpecError(f"alpha is {alpha}.", hint="It must be between 0 and 0.5, both ends excluded.")
+    if items is not None and items < 1:
+        raise SpecError(f"items is {items}.", hint="It must be a whole number of 1 or more.")
+    money = None if budget is None else micros(budget) / MICROS
+    currency = "" if budget is None else currency_of(budget)
+    if _is_campaign(source):
+        return _of_campaign(read_campaign(source), items, alpha, money, currency, seed)
+    return _of_instance(source, 1000 if items is None else items, alpha, money, currency, seed)
+
+
+def _is_campaign(source: str) -> bool:
+    """A campaign file names its labels; an instance has none."""
+    try:
+        return "labels" in tomllib.loads(Path(source).read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        return False  # whoever reads it next says what is wrong
+
+
+def _of_instance(
+    source: str, items: int, alpha: float | None, budget: float | None, currency: str, seed: int
+) -> Question:
     instance = load_instance(source)
-    level = instance.alpha if alpha is None else alpha
-    count = 1000 if items is None else items
-    if not 0 < level < 0.5:
-        raise SpecError(f"alpha is {level}.", hint="It must be between 0 and 0.5, both ends excluded.")
-    if count < 1:
-        raise SpecError(f"items is {count}.", hint="It must be a whole number of 1 or more.")
     spans = np.full((len(instance.classes), 2), np.nan) if instance.between is None else instance.between
-    world_belief, policy_belief = _beliefs(instance.accuracy, spans)
+    drawn_from, told = _beliefs(instance.accuracy, spans)
+    level = instance.alpha if alpha is None else alpha
+    task = Task(instance.price, instance.caps, level, np.zeros(0), seed, belief=told)
     prior = (FIRM * (1 - instance.prior), FIRM * instance.prior)
-    task = Task(instance.price, instance.caps, level, np.zeros(0), seed, belief=policy_belief)
-    currency = currency_of(budget) if budget else ""
-    return Question(
-        instance.name,
-        instance.classes,
-        currency,
-        count,
-        micros(budget) / MICROS if budget else None,
-        task,
-        draw_worlds(world_belief, prior, seed=seed),
-    )
+    possible = draw_worlds(drawn_from, prior, seed=seed)
+    return Question(instance.name, None, instance.classes, currency, items, budget, task, possible)
 
 
 def _beliefs(accuracy: FloatArray, spans: FloatArray) -> tuple[FloatArray, FloatArray | None]:
     """What the worlds are drawn from, and what the policy may know: nothing of accuracies given exactly."""
     known = np.isnan(spans[:, 0])
-    worlds = np.stack([accuracy, np.full_like(accuracy, np.nan)], axis=-1)
-    told = np.tile(np.array([5.0, 2.0]), (len(accuracy), 2, 1))
+    drawn_from = np.stack([accuracy, np.full_like(accuracy, np.nan)], axis=-1)
+    told = np.tile(np.array(VAGUE), (len(accuracy), 2, 1))
     for k in np.flatnonzero(~known):
-        worlds[k] = told[k] = pseudo_counts(*spans[k])
-    return worlds, None if known.all() else told
+        drawn_from[k] = told[k] = pseudo_counts(*spans[k])
+    return drawn_from, None if known.all() else told
+
+
+def _of_campaign(
+    place: CampaignFile, items: int | None, alpha: float | None, budget: float | None, currency: str, seed: int
+) -> Question:
+    spec = place.spec
+    believed = np.array([VAGUE_BOTH if one.belief is None else one.belief for one in spec.classes])
+    possible, in_hand = draw_worlds(believed, ANY_PRIOR, seed=seed), None
+    if started(place):
+        with open_campaign(str(place.path), read_only=True) as campaign:
+            learned = possible_worlds(campaign, seed=seed)
+            if learned is not None:
+                possible = learned
+                in_hand = remaining(campaign, seed=seed) if items is None and alpha is None else None
+            count = int((campaign.fold.gold < 0).sum())
+    else:
+        count = 0 if items is not None else sum(1 for _ in items_of(place))
+    task = Task(
+        np.array(spec.prices) / MICROS, np.array(spec.caps), spec.alpha if alpha is None else alpha,
+        np.zeros(0), seed, item_cap=spec.item_cap, safety=spec.safety, average=spec.average, belief=believed,
+    )  # fmt: skip
+    return Question(
+        spec.name,
+        spec.policy,
+        tuple(one.name for one in spec.classes),
+        currency or spec.currency,
+        count if items is None else items,
+        spec.budget / MICROS if budget is None else budget,
+        task,
+        possible,
+        in_hand,
+    )
 
 
 def to_json(answer: Outlook, asked: Question) -> dict[str, Any]:
     """The outlook as plain data; costs in the currency."""
 
-    def one(forecast: Any) -> dict[str, Any]:
+    def one(forecast: Forecast) -> dict[str, Any]:
         low, high = forecast.interval()
-        shares = zip(asked.classes, forecast.answers.mean(axis=0), strict=True)
         return {
             "policy": forecast.policy,
             "cost": forecast.mean,
             "cost_low": low,
             "cost_high": high,
             "level": 0.9,
-            "cost_per_item": forecast.mean / answer.items,
-            "answers": dict(shares),
+            "cost_per_item": forecast.mean / forecast.items,
+            "answers": dict(zip(asked.classes, forecast.answers.mean(axis=0), strict=True)),
             "rounds": forecast.rounds.mean(),
             "undecided": forecast.undecided.mean(),
             "wrong_0": forecast.wrong[:, 0].mean(),
@@ -100,6 +150,7 @@ def to_json(answer: Outlook, asked: Question) -> dict[str, Any]:
         "worlds": len(asked.possible),
         "seed": asked.task.seed,
         "oracle_per_item": answer.oracle,
+        "with_answers_in_hand": None if asked.in_hand is None else one(asked.in_hand),
         "policies": [one(forecast) for forecast in answer.forecasts],
         "accuracies": {
             name: [{"alpha": r.alpha, "cost_per_item": r.per_item, "oracle": r.oracle} for r in rungs]

@@ -13,7 +13,9 @@ from quorate.interfaces.cli._output import number, print_json, print_table, say
 from quorate.interfaces.cli._progress import progress
 
 if TYPE_CHECKING:
+    from quorate.campaign.forecast import Forecast
     from quorate.campaign.outlook import Outlook
+    from quorate.interfaces.planning import Question
 
 USUAL = ("calibrated", "certified", "asym-imcw", "votes-3", "votes-5")
 CURVES = ("calibrated", "certified", "asym-imcw")
@@ -55,7 +57,8 @@ def plan(
     from quorate.studies.campaigns import Workers
 
     asked = question(source, items=items, alpha=alpha, budget=budget, seed=seed)
-    chosen = {name: lookup("policies", name) for name in policy or USUAL}
+    own = () if asked.policy is None else (asked.policy,)
+    chosen = {name: lookup("policies", name) for name in policy or dict.fromkeys((*own, *USUAL))}
     ladder = () if quick else tuple(name for name in CURVES if name in chosen)
     with Workers(jobs) as workers:
 
@@ -77,23 +80,25 @@ def plan(
         say(f"Drawn: {picture}")
 
 
-def _show(answer: Outlook, asked: Any) -> None:
+def _row(one: Forecast, name: str) -> tuple[str, ...]:
+    low, high = one.interval()
+    return (
+        name,
+        number(one.mean),
+        f"{number(low)} – {number(high)}",
+        number(one.mean / one.items),
+        number(one.answers.sum(axis=1).mean() / one.items, 3),
+        number(one.rounds.mean(), 3),
+        f"{100 * one.undecided.mean():.2g} %",
+        f"{100 * one.wrong.mean():.2g} %",
+    )
+
+
+def _show(answer: Outlook, asked: Question) -> None:
     title = f"{asked.name}: {answer.items:,} items, each label right with probability {1 - asked.task.alpha:g}"
-    rows = []
-    for one in answer.forecasts:
-        low, high = one.interval()
-        rows.append(
-            (
-                one.policy,
-                number(one.mean),
-                f"{number(low)} – {number(high)}",
-                number(one.mean / answer.items),
-                f"{number(one.answers.sum(axis=1).mean() / answer.items, 3)}",
-                number(one.rounds.mean(), 3),
-                f"{100 * one.undecided.mean():.2g} %",
-                f"{100 * one.wrong.mean():.2g} %",
-            )
-        )
+    rows = [_row(one, one.policy) for one in answer.forecasts]
+    if asked.in_hand is not None:
+        rows.insert(0, _row(asked.in_hand, "this campaign, as it goes on"))
     columns = [
         "policy",
         f"cost {asked.currency}",
@@ -114,7 +119,7 @@ def _show(answer: Outlook, asked: Any) -> None:
         + "."
     )
     if asked.budget is not None:
-        say(_on_budget(answer, asked))
+        say(_on_budget(answer, asked, asked.budget))
     for name, rungs in answer.ladder.items():
         if name == first.policy:
             say("")
@@ -135,12 +140,12 @@ def _show(answer: Outlook, asked: Any) -> None:
         say(f"A proof (certified) costs at most 20 % more than calibrated {when}.")
 
 
-def _on_budget(answer: Outlook, asked: Any) -> str:
-    first = answer.forecasts[0]
-    sure = 100 * first.covered_by(asked.budget)
-    text = f"{asked.budget:,.2f} {asked.currency} is enough for {first.policy} in {sure:.0f} % of the worlds"
+def _on_budget(answer: Outlook, asked: Question, budget: float) -> str:
+    first = answer.forecasts[0] if asked.in_hand is None else asked.in_hand
+    sure = 100 * first.covered_by(budget)
+    text = f"{budget:,.2f} {asked.currency} is enough for {first.policy} in {sure:.0f} % of the worlds"
     if first.policy in answer.ladder:
-        alpha = answer.bought_by(first.policy, asked.budget)
+        alpha = answer.bought_by(first.policy, budget)
         text += (
             "; it buys none of the accuracies compared"
             if alpha is None
