@@ -257,12 +257,12 @@ class Ledger:
         facts: list[Fact] = []
         with self._shelf.read() as look:
             asks: list[int] = []
-            for name in ("ask", "answer", "conflict"):
-                for rows in look.rows(TABLES[name], where=("item", [item])):
+            for rows in look.rows(TABLES["ask"], where=("item", [item])):
+                facts += [Fact("ask", row["seq"], row) for row in rows.dicts()]
+                asks += rows.ints["seq"].tolist()
+            for name in ("receipt", "answer", "conflict"):
+                for rows in look.rows(TABLES[name], where=("ask", asks)):
                     facts += [Fact(name, row["seq"], row) for row in rows.dicts()]
-                    asks += rows.ints["seq"].tolist() if name == "ask" else []
-            for rows in look.rows(TABLES["receipt"], where=("ask", asks)):
-                facts += [Fact("receipt", row["seq"], row) for row in rows.dicts()]
         return sorted(facts, key=lambda fact: fact.seq)
 
     def conflicts(self) -> list[Conflict]:

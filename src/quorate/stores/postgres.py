@@ -40,9 +40,13 @@ class PostgresStore:
         self._idle: list[Connection] = []
         self._writing = Lock()
         self._closed = False
-        with self.connection() as connection:
-            self._refuse_unsafe(connection)
-            self._migrate(connection)
+        try:
+            with self.connection() as connection:
+                self._refuse_unsafe(connection)
+                self._migrate(connection)
+        except BaseException:
+            self.close()
+            raise
 
     # -------------------------------------------------------------------------------------- connections
 
