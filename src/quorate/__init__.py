@@ -9,6 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from quorate.aggregation import aggregate as aggregate
+    from quorate.campaign.engine import Campaign as Campaign
     from quorate.errors import QuorateError as QuorateError
     from quorate.model import Answer as Answer
     from quorate.model import Ask as Ask
@@ -18,9 +20,11 @@ if TYPE_CHECKING:
 _HOME = {
     "Answer": "quorate.model",
     "Ask": "quorate.model",
+    "Campaign": "quorate.campaign.engine",
     "QuorateError": "quorate.errors",
     "Receipt": "quorate.model",
     "WorkerClass": "quorate.model",
+    "aggregate": "quorate.aggregation",
 }
 
 __all__ = sorted(_HOME)  # noqa: PLE0605
