@@ -88,10 +88,11 @@ def head_of(row: Sequence[Any]) -> tuple[Head, int]:
 # Names in these texts come from the tables' own definitions, values are bound.
 
 
-def insert_text(table: str, columns: Iterable[str], mark: str = "?") -> str:
-    """``insert into …`` of these columns."""
+def insert_text(table: str, columns: Iterable[str], mark: str = "?", *, rows: int = 1) -> str:
+    """``insert into …`` of these columns, one row or several at once."""
     names = list(columns)
-    return f"insert into {table} ({', '.join(names)}) values ({', '.join([mark] * len(names))})"  # noqa: S608
+    row = f"({', '.join([mark] * len(names))})"
+    return f"insert into {table} ({', '.join(names)}) values {', '.join([row] * rows)}"  # noqa: S608
 
 
 def select_text(table: Table, where: str, *, texts: bool) -> str:
