@@ -36,7 +36,7 @@ class TestFunction(PlatformContract):
 
 class TestBatch(PlatformContract):
     def platform(self):
-        return CallablePlatform(lambda many: [even({"n": n}) for n in many], column="n", batch=True, timeout=5.0)
+        return CallablePlatform(lambda many: [even({"n": n}) for n in many], column="n", batched=True, timeout=5.0)
 
     def asks(self):
         return some_asks()
@@ -83,13 +83,13 @@ def test_one_bad_item_does_not_cost_the_batch_its_answers():
             raise ValueError("five")
         return [str(n % 2) for n in numbers]
 
-    answers, _ = ask(batch, some_asks(16), column="n", batch=True, retries=0)
+    answers, _ = ask(batch, some_asks(16), column="n", batched=True, retries=0)
     assert [one.failure for one in answers] == [None] * 5 + ["refused"] + [None] * 10
     assert answers[6].label == "0"
 
 
 def test_a_batch_of_the_wrong_length_answers_nobody():
-    answers, _ = ask(lambda many: ["x"] * (len(many) + 1), batch=True, retries=0)
+    answers, _ = ask(lambda many: ["x"] * (len(many) + 1), batched=True, retries=0)
     assert {one.failure for one in answers} == {"refused"}
     assert "2 answers to 1 questions" in answers[0].raw["error"]
 

@@ -38,7 +38,7 @@ class CallablePlatform:
     """Ask a function.  It is called when an ask is posted, and the receipt carries what it said.
 
     ``function`` is called with an item's payload (or with its ``column``) and returns a label, None to abstain, or a
-    `Reply`.  With ``batch`` it gets a list and returns a list.  A call that raises is tried ``retries`` more times;
+    `Reply`.  With ``batched`` it gets a list and returns a list.  A call that raises is tried ``retries`` more times;
     a batch that keeps raising is halved, so one bad item does not cost the others their answers.  ``timeout`` bounds
     a call in seconds; a call that is too late is given up, not tried again.  Labels outside ``labels`` are failures.
 
@@ -50,7 +50,7 @@ class CallablePlatform:
 
     function: Callable[[Any], Any]
     column: str | None = None
-    batch: bool = False
+    batched: bool = False
     labels: Sequence[str] | None = None
     retries: int = 2
     timeout: float | None = None
@@ -62,7 +62,7 @@ class CallablePlatform:
         """Call the function and keep what it said."""
         if not asks:
             return []
-        if self.batch:
+        if self.batched:
             outcomes = self._batch([self._input(one) for one in asks])
         elif self.threads > 1 and self.timeout is None:
             with ThreadPoolExecutor(self.threads) as pool:
@@ -193,10 +193,10 @@ def classifier(
             for row in chance
         ]
 
-    return CallablePlatform(predict, column=column, batch=True, labels=labels, **options)
+    return CallablePlatform(predict, column=column, batched=True, labels=labels, **options)
 
 
-_OPTIONS: Final = ("function", "column", "batch", "retries", "timeout", "threads")
+_OPTIONS: Final = ("function", "column", "batched", "retries", "timeout", "threads")
 
 
 def build(
