@@ -313,3 +313,23 @@ def test_an_event_of_ours_does_not_hide_what_others_told(store):
     assert here.fold.folded == 6
     finish(here)
     assert Campaign.open(store).decisions().digest == here.decisions().digest
+
+
+@pytest.mark.parametrize("policy", ["calibrated", "certified"])
+def test_policies_that_replan_do_so_alike_whatever_the_order(policy):
+    plain = {"policy": policy, "items": 24, "item_cap": 30, "budget": 300}
+    expected = reference(**plain)
+    assert 5 in expected.verdicts["reason"], "the money runs out"
+    campaign = finish(create(**plain), np.random.default_rng(1), several=6)
+    assert campaign.decisions().digest == expected.digest
+
+
+def test_a_trusted_class_is_not_asked_by_policies():
+    classes = [*CLASSES, WorkerClass("judge", price=1, trusted=True)]
+    campaign = Campaign.create(
+        name="t", items=[str(j) for j in range(20)], labels=LABELS, classes=classes, budget=10**6,
+        policy="calibrated", item_cap=20,
+    )  # fmt: skip
+    finish(campaign)
+    assert campaign.done
+    assert 3 not in campaign.decisions().asks["class"]

@@ -1,4 +1,4 @@
-"""Several engine processes on one PostgreSQL campaign, some of them killed: one decision log, nothing bought twice."""
+"""Several engine processes on one PostgreSQL campaign, some of them killed: one log, nothing bought twice."""
 
 import json
 import subprocess
@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.campaign.worlds import create, reference
 
 from quorate.campaign.engine import Campaign
 from quorate.stores import open_store
-from tests.campaign.worlds import create, reference
 
 PLAIN = {"policy": "asym-imcw", "items": 60, "item_cap": 25, "lease": 2.0}
 BUYER = """
