@@ -1,8 +1,8 @@
 """E-values against "c(0) <= b", whatever the prior and c(1): the reverse information projection, certified.
 
-Under the null the outcome D of an item, whatever its label, has a law in the hull of {k_p : p in [1−b, 1]}, where
-k_p(D) = ways(D) p^ones (1−p)^zeros: P(answer 1 | label 0) = 1 − c(0) >= 1 − b, and P(answer 1 | label 1) > 1/2.  Let q
-be the predicted law of D and p* any law.  Then
+Under the null the outcome D of an item, whatever its label, has a law in the hull of {k_p : p in [1−b, 1]}, with
+k_p(D) = ways(D) p^ones (1−p)^zeros: P(answer 1 | label 0) = 1 − c(0) >= 1 − b, and P(answer 1 | label 1) > 1/2.
+Let q be the predicted law of D and p* any law.  Then
 
     e(D) = q(D) / (R p*(D)),        R >= max over p in [1−b, 1] of Σ_D k_p(D) q(D) / p*(D),
 

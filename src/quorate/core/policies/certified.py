@@ -62,7 +62,8 @@ class Certified:
     name: str = "certified"
     promise: str = (
         "certified: each item, whatever its true label, is wrong with probability at most alpha; proven for any "
-        "number of items, if answers are independent given the true labels and every class is right more often than not"
+        "number of items, if answers are independent given the true labels and every class is right more often "
+        "than not on either label"
     )
 
     def stages(self, task: Task, view: View) -> Iterator[Stage]:
