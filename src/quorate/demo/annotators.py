@@ -25,7 +25,7 @@ def shopper(texts: list[str]) -> list[str]:
 @cache
 def _vader() -> Any:
     try:
-        from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
+        from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer  # type: ignore[import-untyped]
     except ImportError:
         raise MissingExtra("The demonstration", "demo") from None
     return SentimentIntensityAnalyzer()

@@ -4,6 +4,7 @@ from quorate.interfaces.cli import (
     aggregate,
     bounds,
     campaign,
+    demo,
     doctor,
     estimate,
     files,
@@ -15,6 +16,6 @@ from quorate.interfaces.cli import (
 )
 from quorate.interfaces.cli._app import main
 
-COMMANDS = (campaign, files, doctor, plan, policies, simulate, replay, estimate, aggregate, bounds, reproduce)
+COMMANDS = (campaign, files, doctor, plan, policies, simulate, replay, estimate, aggregate, bounds, reproduce, demo)
 
 __all__ = ["COMMANDS", "main"]
