@@ -58,3 +58,14 @@ def test_worlds_come_from_the_answers():
         answer(campaign, campaign.ask(100))
     worlds = possible_worlds(campaign, worlds=200)
     assert worlds.accuracy.mean(axis=0) == pytest.approx(np.array(ACCURACY), abs=0.09)
+
+
+def test_plan_is_a_method_and_speaks():
+    campaign = campaign_of()
+    before = campaign.plan(["votes-3"])
+    assert [one.policy for one in before.forecasts] == ["mle", "votes-3"]
+    assert before.in_hand is None
+    answer(campaign, campaign.ask(40))
+    after = campaign.plan()
+    assert after.in_hand is not None
+    assert "as it goes on" in str(after)

@@ -24,6 +24,7 @@ from quorate.spec import Spec
 
 if TYPE_CHECKING:
     from quorate.campaign.labels import Decisions, Labels
+    from quorate.campaign.outlook import Outlook
     from quorate.campaign.progress import Report
 
 
@@ -290,6 +291,16 @@ class Campaign(Machine):
 
         with self._lock:
             return status(self)
+
+    def plan(self, policies: Sequence[str] = (), *, seed: int = 0) -> Outlook:
+        """Forecast the bill by playing the campaign in worlds that are possible; ``print`` it.
+
+        ``policies`` are others to compare with.  See `quorate.campaign.forecast` for what its interval means.
+        """
+        from quorate.campaign.outlook import outlook_of
+
+        with self._lock:
+            return outlook_of(self, policies, seed=seed)
 
     def run(self, platforms: Mapping[str, Platform], **options: Any) -> Report:
         """Buy through these platforms (by class) until the campaign is done; see `quorate.campaign.runner.run`."""

@@ -22,8 +22,12 @@ from quorate.campaign.decider import Asks, Decider
 from quorate.core.hashing import generator, mix, uniform
 from quorate.core.worlds import PLAN, World, symmetric_errors
 from quorate.model import UNDECIDED, FloatArray, IntArray, Task
+from quorate.money import MICROS
 from quorate.ports import Policy
+from quorate.spec import Spec
 
+VAGUE: Final = (5.0, 2.0)  # pseudo-counts (right, wrong) of a class that nothing is known of
+ANY_PRIOR: Final = (2.0, 2.0)
 WORLDS: Final = 19  # the smallest number whose full range is a 90 % interval
 PLAYED: Final = 4000  # a longer campaign is played this long, and at a quarter of it, and extended
 _WORLDS_STREAM: Final = 0x57  # dice for beliefs, apart from the campaign's own
@@ -133,6 +137,15 @@ def play(
     missed = decided & (decider.verdict != truth)
     wrong = np.array([missed[truth == i].sum() / max((decided & (truth == i)).sum(), 1) for i in (0, 1)])
     return Played(float(bought @ task.price), bought, rounds, float((decider.verdict == UNDECIDED).mean()), wrong)
+
+
+def task_of(spec: Spec, *, alpha: float | None = None, seed: int = 0) -> Task:
+    """What a campaign's policy will know before its first answer, for no items yet; see `task_for`."""
+    return Task(
+        np.array(spec.prices) / MICROS, np.array(spec.caps), spec.alpha if alpha is None else alpha,
+        np.zeros(0), seed, item_cap=spec.item_cap, safety=spec.safety, average=spec.average,
+        belief=np.array([(VAGUE, VAGUE) if one.belief is None else one.belief for one in spec.classes]),
+    )  # fmt: skip
 
 
 def task_for(task: Task, items: int) -> Task:

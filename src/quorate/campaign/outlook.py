@@ -5,14 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 import numpy as np
 
-from quorate.campaign.forecast import PLAYED, Forecast, Played, Possible, forecast, games, play_one
+from quorate.campaign.forecast import (
+    ANY_PRIOR,
+    PLAYED,
+    Forecast,
+    Played,
+    Possible,
+    draw_worlds,
+    forecast,
+    games,
+    play_one,
+    task_of,
+)
 from quorate.core.planning.oracle import oracle
 from quorate.model import NO_CAP, Task
 from quorate.ports import Policy
+
+if TYPE_CHECKING:
+    from quorate.campaign.engine import Campaign
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -51,12 +65,18 @@ class Outlook:
     forecasts: tuple[Forecast, ...]
     oracle: float  # mean over worlds of the least possible cost per item
     ladder: Mapping[str, tuple[Rung, ...]]  # by policy, for the curve
+    in_hand: Forecast | None = None  # of a campaign that has begun: as it goes on
     proof_from: int | None = (
         None  # the number of items from which a proof costs little more; None: never, or not asked
     )
 
-    def of(self, policy: str) -> Forecast:
-        return next(one for one in self.forecasts if one.policy == policy)
+    def __str__(self) -> str:
+        lines = [f"{self.items:,} items, each label right with probability {1 - self.task.alpha:g}:"]
+        for name, one in [*((one.policy, one) for one in self.forecasts), ("as it goes on", self.in_hand)]:
+            if one is not None:
+                low, high = one.interval()
+                lines.append(f"  {name}: {one.mean:,.2f}, with 90 % probability between {low:,.2f} and {high:,.2f}")
+        return "\n".join([*lines, f"  least possible, if the classes were known: {self.oracle * self.items:,.2f}"])
 
     def bought_by(self, policy: str, budget: float) -> float | None:
         """The smallest error on the ladder whose expected cost the budget covers, None if not even the largest."""
@@ -150,7 +170,27 @@ def outlook(
         forecasts,
         float(np.mean([limits[task.alpha, world] for world in range(worlds)])),
         {name: tuple(rung(name, alpha) for alpha in errors) for name in ladder},
-        _worth(long[PROVED], long[DEFAULT]) if proof else None,
+        proof_from=_worth(long[PROVED], long[DEFAULT]) if proof else None,
+    )
+
+
+def outlook_of(campaign: Campaign, policies: Sequence[str] = (), *, seed: int = 0) -> Outlook:
+    """What a campaign will cost: by its own policy, as it goes on, and by others from the beginning.
+
+    Before the first answer the worlds come from the classes' beliefs, afterwards from the answers.
+    """
+    from quorate.campaign.remaining import possible_worlds, remaining
+    from quorate.registry import lookup
+
+    task = task_of(campaign.spec, seed=seed)
+    assert task.belief is not None
+    learned = possible_worlds(campaign, seed=seed)
+    possible = draw_worlds(task.belief, ANY_PRIOR, seed=seed) if learned is None else learned
+    chosen = {campaign.policy.name: campaign.policy} if learned is None else {}
+    chosen |= {name: lookup("policies", name) for name in policies}
+    items = int((campaign.fold.gold < 0).sum())
+    return replace(
+        outlook(chosen, task, possible, items), in_hand=None if learned is None else remaining(campaign, seed=seed)
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from quorate.campaign.forecast import Forecast, Possible, draw_worlds, pseudo_counts
+from quorate.campaign.forecast import ANY_PRIOR, VAGUE, Forecast, Possible, draw_worlds, pseudo_counts, task_of
 from quorate.campaign.outlook import Outlook
 from quorate.campaign.remaining import possible_worlds, remaining
 from quorate.errors import SpecError
@@ -20,9 +20,6 @@ from quorate.spec import CampaignFile, read_campaign
 from quorate.studies.instance_file import load_instance
 
 FIRM: Final = 400.0  # pseudo-counts behind a prior that an instance states
-VAGUE: Final = (5.0, 2.0)  # … and behind the accuracies of a class that nothing is known of: (right, wrong)
-VAGUE_BOTH: Final = (VAGUE, VAGUE)  # on items of either true label
-ANY_PRIOR: Final = (2.0, 2.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,8 +90,9 @@ def _of_campaign(
     place: CampaignFile, items: int | None, alpha: float | None, budget: float | None, currency: str, seed: int
 ) -> Question:
     spec = place.spec
-    believed = np.array([VAGUE_BOTH if one.belief is None else one.belief for one in spec.classes])
-    possible, in_hand = draw_worlds(believed, ANY_PRIOR, seed=seed), None
+    task = task_of(spec, alpha=alpha, seed=seed)
+    assert task.belief is not None
+    possible, in_hand = draw_worlds(task.belief, ANY_PRIOR, seed=seed), None
     if started(place):
         with open_campaign(str(place.path), read_only=True) as campaign:
             learned = possible_worlds(campaign, seed=seed)
@@ -104,10 +102,6 @@ def _of_campaign(
             count = int((campaign.fold.gold < 0).sum())
     else:
         count = 0 if items is not None else sum(1 for _ in items_of(place))
-    task = Task(
-        np.array(spec.prices) / MICROS, np.array(spec.caps), spec.alpha if alpha is None else alpha,
-        np.zeros(0), seed, item_cap=spec.item_cap, safety=spec.safety, average=spec.average, belief=believed,
-    )  # fmt: skip
     return Question(
         spec.name,
         spec.policy,
