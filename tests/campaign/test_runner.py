@@ -312,3 +312,35 @@ def test_a_paused_campaign_is_not_run():
     campaign.pause()
     report = buy(campaign, Simulated())
     assert (report.done, report.bought) == (False, 0)
+
+
+def test_what_a_backup_did_not_know_of_is_found_at_the_platform(tmp_path):
+    from shutil import copy
+
+    class Remembering(Simulated):
+        def __init__(self):
+            super().__init__()
+            self.receipts = {}
+
+        def post(self, asks):
+            receipts = super().post(asks)
+            self.receipts.update({one.key: one for one in receipts})
+            return receipts
+
+        def find(self, keys):
+            return [self.receipts[key] for key in keys if key in self.receipts]
+
+    platform = Remembering()
+    with open_store(f"sqlite:///{tmp_path}/one.db") as store:
+        create(store, **PLAIN)
+        store.backup(tmp_path / "backup.db")
+        assert buy(Campaign.open(store), platform).done
+    once = dict(platform.charged)
+    copy(tmp_path / "backup.db", tmp_path / "two.db")
+    with open_store(f"sqlite:///{tmp_path}/two.db") as store:
+        campaign = Campaign.open(store)
+        assert campaign.epoch == 2
+        report = buy(campaign, platform)
+        assert report.done
+        assert platform.charged == once, "nothing was bought a second time"
+        assert campaign.decisions().digest == reference(**PLAIN).digest

@@ -12,11 +12,12 @@ a platform beyond `quorate.ports.Platform` it looks for by name:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from quorate.model import Answer, Ask, Receipt
 from quorate.ports import Platform
+from quorate.ports_store import key_of, parse_key
 
 TRIES: Final = 8  # per purchase
 STRIKES: Final = 4  # asks in a row that fail for good, and nothing more is sent; one item alone comes to three
@@ -79,9 +80,14 @@ class Desk:
         return len(self.parcels) + len(self.posted)
 
     def add(self, ask: Ask, now: float, *, doubtful: bool = False) -> None:
-        """An ask to be sent; a doubtful one is looked for first."""
+        """An ask to be sent; a doubtful one is looked for first.
+
+        After a backup was restored the ledger may have lost purchases, so whatever the platform can be asked about
+        is looked for under the keys of the epochs before.
+        """
         delay = float(getattr(self.platform, "find_delay", 0.0)) if doubtful else 0.0
-        self.parcels[ask.key] = Parcel(ask, due=now + delay, doubtful=doubtful)
+        lost = parse_key(ask.key).epoch > 1 and hasattr(self.platform, "find")
+        self.parcels[ask.key] = Parcel(ask, due=now + delay, doubtful=doubtful or lost)
 
     def resume(self, ask: Ask, receipt: Receipt, now: float) -> None:
         """An ask that another process had posted."""
@@ -143,7 +149,10 @@ class Desk:
             return []
         keys = [one.ask.key for one in due]
         self.busy.update(keys)
-        return [lambda: _attempt("find", keys, lambda: find(keys))]
+        names = {name: key for key in keys for name in _names(key)}
+        return [
+            lambda: _attempt("find", keys, lambda: [replace(one, key=names[one.key]) for one in find(list(names))])
+        ]
 
     def park(self, key: str, why: str) -> None:
         """Set an ask aside: it may have been bought, and will not be sent again."""
@@ -244,6 +253,16 @@ class Outcome:
     def answers(self) -> list[Answer]:
         """What a poll brought, as far as it is answers at all."""
         return [one for one in self.got if isinstance(one, Answer)] if self.job == "poll" else []
+
+
+def _names(key: str) -> list[str]:
+    """The keys under which an ask may have been sent: its own, and before a backup was restored that of each epoch.
+
+    >>> _names("k3v9x2ab-2-17-0")
+    ['k3v9x2ab-1-17-0', 'k3v9x2ab-2-17-0']
+    """
+    uid, last, item, ordinal = parse_key(key)
+    return [key_of(uid, epoch, item, ordinal) for epoch in range(1, last + 1)]
 
 
 def _attempt(job: str, keys: Sequence[str], call: Callable[[], Sequence[Any]]) -> Outcome:
