@@ -14,8 +14,18 @@ from quorate.interfaces.cli import (
     reproduce,
     simulate,
 )
-from quorate.interfaces.cli._app import main
+from quorate.interfaces.cli._app import app, main, shelve
 
 COMMANDS = (campaign, files, doctor, plan, policies, simulate, replay, estimate, aggregate, bounds, reproduce, demo)
+
+shelve(
+    app,
+    {
+        "Campaigns": ("init", "doctor", "plan", "run", "status", "explain", "budget", "pause", "resume", "policies"),
+        "What comes out": ("labels", "answers", "certificate", "export", "import", "demo"),
+        "Answers that exist already": ("estimate", "aggregate", "replay"),
+        "Known worlds and the paper": ("simulate", "exact", "bounds", "oracle", "reproduce"),
+    },
+)
 
 __all__ = ["COMMANDS", "main"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from typing import Annotated, NoReturn
 
 import typer
@@ -34,6 +35,15 @@ def options(
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+
+
+def shelve(app: typer.Typer, shelves: Mapping[str, Sequence[str]]) -> None:
+    """Show the commands of ``--help`` in this order, under these headings; every command stands on one shelf."""
+    place = {name: (at, heading) for at, (heading, name) in enumerate((h, n) for h in shelves for n in shelves[h])}
+    named = [(str(one.name or getattr(one.callback, "__name__", "")), one) for one in app.registered_commands]
+    for name, one in named:
+        one.rich_help_panel = place[name][1]
+    app.registered_commands = [one for _, one in sorted(named, key=lambda pair: place[pair[0]][0])]
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
