@@ -74,15 +74,43 @@ class ExplorePlan:
         times = -(-3 // max(int(alive.sum()), 1))
         return cls(np.where(alive, times, 0), np.argsort(task.price, kind="stable"))
 
-    @classmethod
-    def one(cls, k: int, task: Task) -> ExplorePlan:
-        """One answer of class k."""
-        return cls((np.arange(task.classes) == k).astype(np.int64), np.array([k]))
-
     def act(self, items: Items) -> NDArray[np.int16]:
         action = np.full(len(items.uniform), HOLD, np.int16)
         for k in self.order[::-1]:
             action[(items.used[:, k] < self.times[k]) & items.open[:, k]] = k
+        return action
+
+    def evidence(self, items: Items) -> FloatArray:
+        return np.asarray(items.counts.sum(axis=(1, 2)), np.float64)
+
+    def confidence(self, items: Items) -> FloatArray:
+        return np.full(len(items.uniform), np.nan)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoutPlan:
+    """One answer of one class about some of the items, each class about its own share of them, then hold.
+
+    >>> plan = ScoutPlan.of(np.array([0.0, 0.2, 0.3]))
+    >>> used = np.zeros((3, 3), int)
+    >>> plan.act(Items(np.zeros((3, 3, 2), int), used, used == 0, np.array([0.1, 0.4, 0.6])))
+    array([ 1,  2, -1], dtype=int16)
+    """
+
+    edges: FloatArray  # (M,) item j is class k's where its uniform lies below edge k and above the one before
+    evidence_name: str = "answers"
+
+    @classmethod
+    def of(cls, share: FloatArray) -> ScoutPlan:
+        """Each class's share of the items; what is left over of 1 is not asked about."""
+        return cls(np.cumsum(share))
+
+    def act(self, items: Items) -> NDArray[np.int16]:
+        k = np.searchsorted(self.edges, items.uniform, side="right")
+        mine = np.flatnonzero(k < len(self.edges))
+        mine = mine[items.open[mine, k[mine]] & (items.used[mine, k[mine]] == 0)]
+        action = np.full(len(k), HOLD, np.int16)
+        action[mine] = k[mine]
         return action
 
     def evidence(self, items: Items) -> FloatArray:

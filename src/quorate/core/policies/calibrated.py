@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from quorate.core.estimators.em import BELIEF
 from quorate.core.hashing import generator, uniform
-from quorate.core.planning.exploring import ExplorePlan, still_worth_exploring
+from quorate.core.planning.exploring import ExplorePlan, ScoutPlan, still_worth_exploring
 from quorate.core.planning.forward import Start, Worlds
 from quorate.core.planning.learned import Learned, learn
 from quorate.core.planning.lookup import compiled
@@ -37,7 +37,7 @@ LOOSE: Final = 1.25  # batches aim at this many times the level
 PASSES: Final = 12
 PORTION: Final = 0.3  # of all that was spent, a re-opening pass may spend at most
 PACE: Final = 0.5  # answers per item begun that a class gets while it may still pay
-TOLERANCE: Final = 1.0  # re-open when a predicted error exceeds this many times alpha
+TOLERANCE: Final = 1.05  # re-open when a predicted error exceeds this many times the level, or alpha
 DRAWS: Final = 40
 WORLDS: Final = 16  # draws that a plan is judged by
 _ORDER, _DRAWS = 11, 12  # separate streams of dice
@@ -108,9 +108,9 @@ class _Run:
             yield self.exploring(self.take(size), ExplorePlan.of(worth, self.task))
             self.learned = self.learn()
 
-    def exploring(self, items: NDArray[np.int64], plan: ExplorePlan) -> Stage:
+    def exploring(self, items: NDArray[np.int64], plan: ExplorePlan | ScoutPlan) -> Stage:
         self.rounds += 1
-        return Stage(f"explore {self.rounds}", items, plan, estimate=self.learned.estimate)
+        return Stage(f"explore {self.rounds}", items, plan, fixed=True, estimate=self.learned.estimate)
 
     def batches(self) -> Iterator[Stage]:
         """Growing batches; in each, some items first get an answer of a class that should be known better."""
@@ -130,15 +130,11 @@ class _Run:
 
     def scout(self, fresh: NDArray[np.int64]) -> Iterator[Stage]:
         """Let classes that may pay keep pace with the items: the batch goes on from their answers."""
-        target = int(PACE * self.begun)
-        behind = np.maximum(target - self.view.used.sum(axis=0), 0)
+        behind = np.maximum(int(PACE * self.begun) - self.view.used.sum(axis=0), 0)
         behind = np.minimum(behind, len(fresh) // self.task.classes)
         worth = still_worth_exploring(self.learned, self.task, behind, self.left + len(fresh), self.view.alive)
-        number = np.where(worth, behind, 0)
-        if number.any():
-            ends = np.cumsum(number)
-            for k in np.flatnonzero(number):
-                yield self.exploring(fresh[ends[k] - number[k] : ends[k]], ExplorePlan.one(int(k), self.task))
+        if (worth & (behind > 0)).any():
+            yield self.exploring(fresh, ScoutPlan.of(np.where(worth, behind, 0) / len(fresh)))
             self.learned = self.learn()
 
     def plan(self, alpha: float, start: Start, worlds: Worlds | None = None) -> OraclePlan:
@@ -176,5 +172,5 @@ class _Run:
         """Do the labels as they are keep the level, as far as can be told?"""
         if self.average:
             w = self.learned.fit.prior_hat
-            return bool((1 - w) * predicted[0] + w * predicted[1] <= TOLERANCE * self.task.alpha)
-        return bool((predicted <= TOLERANCE * self.task.alpha).all())
+            predicted = np.array([1 - w, w]) @ predicted
+        return bool(np.max(predicted) <= min(TOLERANCE * self.level, self.task.alpha))

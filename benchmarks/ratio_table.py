@@ -1,0 +1,105 @@
+"""How far above the limit each policy is: policy x N x alpha x instance, with standard errors over campaigns.
+
+    python benchmarks/ratio_table.py --instance p1-asym --items 300 1000 --campaigns 200
+
+adds its rows to ``benchmarks/results/ratio_table.json`` (a row of the same policy, instance, N, alpha and seed is
+replaced) and rewrites ``ratio_table.md``.  Seeds from 1,000,000 on are for reporting only: nothing was tuned on them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+
+from quorate.studies.campaigns import Workers, simulate
+from quorate.studies.instances import BUILT_IN, Instance
+from quorate.studies.summary import summary
+
+RESULTS = Path(__file__).parent / "results"
+P1 = BUILT_IN["p1-asym"]
+COLUMNS = {
+    "policy": "policy", "instance": "instance", "alpha": "alpha", "items": "N", "campaigns": "campaigns",
+    "ratio": "cost / limit", "error_0": "error, label 0", "error_1": "error, label 1",
+    "undecided_fraction": "undecided", "exceed_fraction": "beyond noise",
+}  # fmt: skip
+
+
+def world(name: str, accuracy: list[tuple[float, float]], price: list[float], *, prior: float = 0.5,
+          cap: list[int] | None = None) -> Instance:  # fmt: skip
+    """An instance that is in no document."""
+    classes = tuple(f"class-{k + 1}" for k in range(len(price)))
+    caps = None if cap is None else np.array(cap)
+    return Instance(name, classes, np.array(accuracy), np.array(price), prior=prior, answers_per_item=caps)
+
+
+OTHERS = {
+    one.name: one
+    for one in (
+        world("prior .1", P1.accuracy.tolist(), P1.price.tolist(), prior=0.1),
+        world("prior .95", P1.accuracy.tolist(), P1.price.tolist(), prior=0.95),
+        world("three LLMs", [(0.65, 0.7), (0.8, 0.85), (0.93, 0.95)], [0.05, 0.5, 5.0]),
+        world("near-perfect", [(0.99, 0.985), (0.9, 0.92), (0.75, 0.7)], [3.0, 1.2, 0.5]),
+        world("poor", [(0.55, 0.6), (0.62, 0.58), (0.7, 0.66), (0.6, 0.68)], [1.0, 1.0, 1.0, 1.0]),
+        world("one class", [(0.8, 0.75)], [1.0]),
+        world("two classes", [(0.7, 0.95), (0.9, 0.6)], [1.0, 1.0]),
+        world("ten classes", [(0.95, 0.9), (0.8, 0.7), (0.6, 0.9), (0.85, 0.85), (0.7, 0.7), (0.9, 0.65), (0.75, 0.8),
+                              (0.58, 0.6), (0.97, 0.96), (0.66, 0.88)], [8, 2, 1.5, 3, 1, 2, 2, 0.7, 15, 1.4]),
+        world("capped", [(0.8, 0.78), (0.88, 0.9), (0.85, 0.75), (0.95, 0.95)], [0.2, 0.5, 1, 6], cap=[1, 1, 5, 10]),
+        world("equal prices", [(0.9, 0.85), (0.8, 0.8), (0.7, 0.75), (0.6, 0.6)], [1.0, 1.0, 1.0, 1.0]),
+    )
+}  # fmt: skip
+INSTANCES = dict(BUILT_IN) | OTHERS
+
+
+def save(rows: list[dict[str, object]]) -> None:
+    """Put the rows into the results, and write them all as a table."""
+    path = RESULTS / "ratio_table.json"
+    held = json.loads(path.read_text()) if path.exists() else []
+    key = ("policy", "instance", "alpha", "items", "seed")
+    table = {tuple(str(row[name]) for name in key): row for row in held + rows}
+    ordered = sorted(table.values(), key=lambda row: (row["instance"], row["alpha"], row["policy"], row["items"]))
+    path.write_text(json.dumps(ordered, indent=1) + "\n")
+    lines = ["| " + " | ".join(COLUMNS.values()) + " |", "|---" * len(COLUMNS) + "|"]
+    for row in ordered:
+        cells = []
+        for name in COLUMNS:
+            value, se = row[name], row.get(f"{name}_se")
+            text = f"{value:.3g}" if isinstance(value, float) else str(value)
+            if name == "ratio":
+                text = f"{value:.3f}"
+            cells.append(text if not isinstance(se, float) or name == "undecided_fraction" else f"{text} ± {se:.1g}")
+        lines.append("| " + " | ".join(cells) + " |")
+    (RESULTS / "ratio_table.md").write_text("\n".join(lines) + "\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--policy", nargs="+", default=["calibrated"])
+    parser.add_argument("--instance", nargs="+", default=["p1-asym"], choices=sorted(INSTANCES), metavar="NAME")
+    parser.add_argument("--items", nargs="+", type=int, default=[300, 1000, 10_000, 100_000])
+    parser.add_argument("--alpha", nargs="+", type=float, default=[0.05])
+    parser.add_argument("--campaigns", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1_000_000)
+    parser.add_argument("--jobs", type=int, default=1)
+    asked = parser.parse_args()
+    with Workers(asked.jobs) as workers:
+        for name in asked.instance:
+            for policy in asked.policy:
+                for alpha in asked.alpha:
+                    for items in asked.items:
+                        begin = time.perf_counter()
+                        study = simulate(INSTANCES[name], policy, items=items, campaigns=asked.campaigns,
+                                         seed=asked.seed, alpha=alpha, workers=workers)  # fmt: skip
+                        row = summary(study) | {
+                            "seconds_per_campaign": (time.perf_counter() - begin) / asked.campaigns
+                        }
+                        save([row])
+                        print(json.dumps(row), flush=True)
+
+
+if __name__ == "__main__":
+    main()
