@@ -206,6 +206,7 @@ class Platform:
         if mood == "wrong-class":
             others = [one for one in self.bought.values() if one["class"] != first["class"]]
             waiting = [one for one in others if one["key"] not in self.told]
+            self.met["forged"] += len(waiting)
             return [*answers, *({**self._answer(one), "label": "1"} for one in waiting)]
         if mood == "label-outside":
             return [{**first, "label": "maybe"}, *answers[1:]]

@@ -63,6 +63,8 @@ def _campaign(folder: Path, seed: int, mood: str, items: int, mutant: str | None
     elif mood == "key-memory":
         memory = 0.2
         options.update(moods=["500-after", "hang"], key_memory=memory)
+    elif mood == "wrong-class":
+        options.update(latency=0.1, faults=0.9)
     elif mood == "slow-answer":
         patience = 0.5
         options.update(slow=1.5, faults=0.02)
