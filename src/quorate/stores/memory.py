@@ -6,7 +6,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock, RLock
 from typing import Any, Final, TypeVar
@@ -90,7 +90,7 @@ class MemoryShelf:
 
     def write(self, job: Callable[[Desk], T]) -> T:
         with self._lock:
-            head = deepcopy(self.head)
+            head = replace(self.head, digests=list(self.head.digests))
             lengths = {name: len(log.ints) for name, log in self._logs.items()}
             try:
                 return job(self)

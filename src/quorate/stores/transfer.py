@@ -9,16 +9,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from quorate.errors import FileError
-from quorate.ports_store import Ledger
+from quorate.ports_store import Ledger, State
 from quorate.stores.founding import new_head
 from quorate.stores.head import Desk, Head
 from quorate.stores.tables import TABLES, Rows, checksums, digest_of, rows_of
 
 FORMAT: Final = "quorate-campaign"
 _CHUNK: Final = 20_000
+_NUMBERS: Final = ("spec_version", "epoch", "budget", "spent", "reserved", "items", "facts", "digest")
 _HINT: Final = "Export it again; nothing was imported."
 
 
@@ -70,6 +71,8 @@ class Header:
         head = desk.head
         order = list(TABLES)
         count = 0
+        versions = [0]
+        price: dict[int, int] = {}  # of asks without an answer
         for rows in chunks:
             hashes = rows.text_hash()
             sums = checksums(rows.table, head.uid, rows.ints, hashes)
@@ -80,25 +83,41 @@ class Header:
             head.seq = max(head.seq, int(rows.ints["seq"].max()))
             if rows.table.name == "item":
                 head.items += len(rows)
-        head.spent, head.reserved = self.values["spent"], self.values["reserved"]
-        found = (count, head.seq, head.items, head.digest)
-        if found != (self.values["facts"], self.values["facts"], self.values["items"], self.values["digest"]):
-            raise FileError(
-                f"The file holds {count} facts up to number {head.seq}; its first line promises"
-                f" {self.values['facts']}, or their digest differs.",
-                hint=_HINT,
-            )
+            elif rows.table.name == "ask":
+                price.update(zip(rows.ints["seq"].tolist(), rows.ints["price"].tolist(), strict=True))
+            elif rows.table.name == "answer":
+                for ask in rows.ints["ask"].tolist():
+                    price.pop(ask, None)
+            elif rows.table.name == "event":
+                versions += [row["number"] for row in rows.dicts() if row["kind"] == "spec"]
+            if rows.table.name in ("answer", "conflict"):
+                head.spent += int(rows.ints["charged"].sum())
+        head.reserved = sum(price.values())
+        money = {"items": head.items, "spent": head.spent, "reserved": head.reserved}
+        found = {"facts": count, "digest": head.digest, "spec_version": max(versions), **money}
+        for name, value in found.items():
+            if value != self.values[name]:
+                raise FileError(f"Line 1 says {name} {self.values[name]}; the file holds {value}.", hint=_HINT)
+        if head.seq != count:
+            raise FileError(f"The file holds {count} facts, numbered up to {head.seq}: some are missing.", hint=_HINT)
 
 
 def read_lines(lines: Iterable[str]) -> tuple[Header, Iterator[Rows]]:
     """The header, and the facts in chunks of rows of one table, parents before children."""
     numbered = enumerate(lines, start=1)
     values = _parse(*next(numbered, (1, "")))
-    missing = {"name", "uid", "budget", "epoch", "spec_version", "state", "facts", "digest"} - values.keys()
-    if values.get("format") != FORMAT or values.get("version") != 1 or missing:
+    if values.get("format") != FORMAT or values.get("version") != 1:
         raise FileError(
             f"Line 1 is not the header of a campaign's export (format {FORMAT!r}, version 1).", hint=_HINT
         )
+    for name in _NUMBERS:
+        if type(values.get(name)) is not int or not 0 <= values[name] < (2**64 if name == "digest" else 2**62):
+            raise FileError(f"Line 1: {name} cannot be {str(values.get(name))[:40]!r}.", hint=_HINT)
+    for name in ("name", "uid"):
+        if not isinstance(values.get(name), str):
+            raise FileError(f"Line 1: {name} cannot be {str(values.get(name))[:40]!r}.", hint=_HINT)
+    if values.get("state") not in get_args(State):
+        raise FileError(f"Line 1: state cannot be {str(values.get('state'))[:40]!r}.", hint=_HINT)
     return Header(values), _chunks(numbered)
 
 
