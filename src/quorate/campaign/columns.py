@@ -30,29 +30,28 @@ def columnar(campaign: Campaign, platforms: Mapping[str, Platform]) -> bool:
         and tuple(getattr(first, "classes", ())) == names
         and tuple(getattr(first, "labels", ())) == campaign.spec.labels
         and all(state == RUNNING for state in campaign.class_state)
+        and not campaign.left_over
+        and campaign.ledger.campaign().state == "running"
     )
 
 
 def run_columns(
     campaign: Campaign, platforms: Mapping[str, Platform], *, limit: int,
-    progress: Callable[[Progress], None] | None, now: Callable[[], float],
+    progress: Callable[[Progress], None] | None, now: Callable[[], float], pressed: Callable[[], bool],
 ) -> Report:  # fmt: skip
     """Claim, answer and record columns until there is nothing left to ask."""
     platform = next(iter(platforms.values()))
-    began, bought, interrupted = now(), 0, False
-    try:
-        asks = campaign.adopt()
-        while len(asks) or len(asks := campaign.claim(max(limit, LEAST))):
-            label = platform.answer_columns(campaign.fold.hash[asks.item], asks.ordinal, asks.worker_class)  # type: ignore[attr-defined]
-            none = np.zeros(len(asks), np.int64)
-            campaign.record(NewAnswers(asks.item, asks.ordinal, label.astype(np.int64), none + AS_ASKED, none))
-            bought += len(asks)
-            asks = _NONE
-            if progress is not None:
-                progress(progress_of(campaign, began, now(), bought))
-    except KeyboardInterrupt:
-        interrupted = True
-    return progress_of(campaign, began, now(), bought).report(interrupted=interrupted, trouble={})
+    began, bought = now(), 0
+    asks = campaign.adopt()
+    while not pressed() and (len(asks) or len(asks := campaign.claim(max(limit, LEAST)))):
+        label = platform.answer_columns(campaign.fold.hash[asks.item], asks.ordinal, asks.worker_class)  # type: ignore[attr-defined]
+        none = np.zeros(len(asks), np.int64)
+        campaign.record(NewAnswers(asks.item, asks.ordinal, label.astype(np.int64), none + AS_ASKED, none))
+        bought += len(asks)
+        asks = _NONE
+        if progress is not None:
+            progress(progress_of(campaign, began, now(), bought))
+    return progress_of(campaign, began, now(), bought).report(interrupted=pressed(), trouble={})
 
 
 _NONE: Final = Asks(*(np.zeros(0, np.int64) for _ in range(3)))

@@ -19,6 +19,7 @@ from quorate.campaign.book import ask_code
 from quorate.campaign.columns import columnar, run_columns
 from quorate.campaign.decider import Asks
 from quorate.campaign.desk import FRESH, Desk, Outcome
+from quorate.campaign.interrupt import ctrl_c
 from quorate.campaign.progress import Progress, Report, progress_of
 from quorate.campaign.states import HALTED
 from quorate.errors import AnswerError, PlatformError, SpecError
@@ -59,10 +60,15 @@ def run(
     _check(campaign, platforms)
     clock = clock or Clock()
     limit = in_flight or campaign.spec.in_flight
-    if columnar(campaign, platforms):
-        return run_columns(campaign, platforms, limit=limit, progress=progress, now=clock.now)
-    with ThreadPoolExecutor(buyers, thread_name_prefix="buyer") as pool:
-        return _Runner(campaign, platforms, limit, progress, clock, pool).run()
+    began, bought = clock.now(), 0
+    with ctrl_c() as pressed:
+        if columnar(campaign, platforms):
+            report = run_columns(campaign, platforms, limit=limit, progress=progress, now=clock.now, pressed=pressed)
+            if report.done or report.interrupted:
+                return report
+            bought = report.bought  # other processes have asks in flight
+        with ThreadPoolExecutor(buyers, thread_name_prefix="buyer") as pool:
+            return _Runner(campaign, platforms, limit, progress, clock, pool, pressed, began, bought).run()
 
 
 def _check(campaign: Campaign, platforms: Mapping[str, Platform]) -> None:
@@ -85,6 +91,7 @@ class _Runner:
     def __init__(
         self, campaign: Campaign, platforms: Mapping[str, Platform], limit: int,
         progress: Callable[[Progress], None] | None, clock: Clock, pool: ThreadPoolExecutor,
+        pressed: Callable[[], bool], began: float, bought: int,
     ) -> None:  # fmt: skip
         self.campaign = campaign
         self.limit = limit
@@ -98,8 +105,9 @@ class _Runner:
         }
         self.by_name = {one.name: one for one in self.desks.values()}
         self.working: dict[Future[Outcome], Desk] = {}
-        self.began = clock.now()
-        self.bought = 0
+        self.pressed = pressed
+        self.began = began
+        self.bought = bought
         self.renew_at = self.began + campaign.spec.lease / 3
         self.stopping = False
 
@@ -107,10 +115,10 @@ class _Runner:
         try:
             self._resume()
             self._adopt()
-            while self._turn():
+            while not self.pressed() and self._turn():
                 pass
-        except KeyboardInterrupt:
-            self._drain()
+            if self.pressed():
+                self._drain()
         finally:
             self._leave()
         report = progress_of(self.campaign, self.began, self.clock.now(), self.bought).report(
