@@ -27,6 +27,7 @@ from quorate.campaign.runner import Clock
 
 MUTANTS = ("hash-of-text", "first-come-first-paid", "dice-of-the-moment")
 CAMPAIGNS = (("sym-imcw", h.PLENTY), ("calibrated", h.PLENTY), ("sym-imcw", 120_000), ("calibrated", 25_000))
+BUYERS = {"memory": (1, 16), "sqlite": (1, 4, 16), "postgres": (1, 16)}
 
 
 class Fickle:
@@ -75,6 +76,7 @@ def _break(mutant: str | None) -> None:
             return rows[can], rows[~can]
 
         purse.Purse.grant = greedy  # type: ignore[method-assign]
+        purse.Purse.tranche = lambda self, waiting: waiting  # type: ignore[method-assign]
 
 
 def here(place: str, quick: bool, mutant: str | None) -> dict[str, list[str]]:
@@ -87,7 +89,7 @@ def here(place: str, quick: bool, mutant: str | None) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for number, (policy, budget) in enumerate(CAMPAIGNS):
         for store, url in urls.items():
-            for buyers in (1, 16) if quick else (1, 4, 16):
+            for buyers in (1, 16) if quick else BUYERS[store]:
                 name = f"c{os.getpid()}-{number}-{store}-{buyers}"
                 at = f"{url}-{number}-{buyers}.db" if store == "sqlite" else url
                 campaign = h.opened(at, name, 24, policy=policy, budget=budget, in_flight=20, lease=600.0)
