@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from quorate.errors import SpecError, StoreDamaged, StoreError, StoreVersion
+from quorate.errors import InputError, SpecError, StoreDamaged, StoreError, StoreVersion
 from quorate.ports_store import KNOWN, OURS, RECORDED, TAKEN, Money
 from quorate.stores import open_store
 from quorate.testing.store_contract import answers, asks, some_items
@@ -170,3 +170,25 @@ def test_no_server_is_said_in_one_sentence() -> None:
     with pytest.raises(StoreError, match="PostgreSQL") as raised:
         open_store("postgresql://nobody@127.0.0.1:1/none")
     assert "\n" not in raised.value.message
+
+
+def test_threads_share_commits_and_errors_stay_with_their_own(postgres_url: str) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    with open_store(postgres_url) as store:
+        ledger = store.create("news", uid="news", spec={}, budget=10**6, items=some_items(40))
+
+        def buy(j: int) -> str:
+            try:
+                ledger.claim(asks([j if j % 4 else 99]))
+                ledger.record(answers([j]))
+                return "bought"
+            except InputError:
+                return "refused"
+
+        with ThreadPoolExecutor(8) as pool:
+            said = list(pool.map(buy, range(40)))
+        assert said == ["bought" if j % 4 else "refused" for j in range(40)]
+        assert ledger.money() == Money(10**6, 3000, 0)
+        assert sorted(ledger.changes().answers.item.tolist()) == [j for j in range(40) if j % 4]
+        ledger.verify()

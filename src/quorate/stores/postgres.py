@@ -6,19 +6,29 @@ the order of seq.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from secrets import token_hex
-from threading import Lock
 from typing import Any, Final, TypeVar
 
 import psycopg
 from psycopg import errors
 
-from quorate.errors import InputError, LifecycleError, SpecError, StoreError, StoreFull, StoreLocked, StoreVersion
+from quorate.errors import (
+    InputError,
+    LifecycleError,
+    QuorateError,
+    SpecError,
+    StoreError,
+    StoreFull,
+    StoreLocked,
+    StoreVersion,
+)
 from quorate.ports_store import CampaignRow, NewItems
 from quorate.stores.founding import bump_epoch, found, new_head, no_such
+from quorate.stores.group import GroupCommit, Task
 from quorate.stores.head import Desk, Head, Look
 from quorate.stores.ledger import Ledger, campaign_row
 from quorate.stores.postgres_desk import Connection, PostgresDesk, PostgresLook, heads
@@ -26,6 +36,7 @@ from quorate.stores.sql import HEAD, VERSION, head_row, insert_text, migrations
 from quorate.stores.transfer import read_lines
 
 T = TypeVar("T")
+Work = tuple[int, Callable[[PostgresDesk], Any]]  # a campaign's number, and what to do at its desk
 _MIGRATING: Final = 0x51554F52  # advisory locks: (this, 0) migrates, (this, campaign) plans
 _SAFE: Final = {"fsync": "on", "full_page_writes": "on"}
 
@@ -38,7 +49,7 @@ class PostgresStore:
         self.read_only = read_only
         self._holder = token_hex(8)
         self._idle: list[Connection] = []
-        self._writing = Lock()
+        self._group: GroupCommit[Work] = GroupCommit(self._commit)
         self._closed = False
         try:
             with self.connection() as connection:
@@ -102,15 +113,28 @@ class PostgresStore:
     # ------------------------------------------------------------------------------------------ writing
 
     def write(self, number: int, job: Callable[[PostgresDesk], T]) -> T:
-        """Run a job in a transaction that holds the campaign's row."""
+        """Run a job in a transaction that holds the campaign's row, together with those of other threads."""
         if self.read_only:
             raise StoreError("The store is open for reading only.", hint="Open it without read_only.")
-        with self._writing, self.connection() as connection, connection.transaction():
-            (head,) = heads(connection, number, lock=True)
-            desk = PostgresDesk(connection, head, self._holder)
-            result = job(desk)
-            desk.save()
-            return result
+        result: T = self._group.run((number, job))
+        return result
+
+    def _commit(self, tasks: Sequence[Task[Work]]) -> None:
+        with self.connection() as connection, connection.transaction():
+            desks = {}
+            for number in sorted({task.job[0] for task in tasks}):  # in one order everywhere: nobody deadlocks
+                (head,) = heads(connection, number, lock=True)
+                desks[number] = PostgresDesk(connection, head, self._holder)
+            for task in tasks:
+                number, job = task.job
+                head = replace(desks[number].head, digests=list(desks[number].head.digests))
+                try:
+                    with connection.transaction():
+                        task.result = job(desks[number])
+                except QuorateError as error:
+                    task.error, desks[number].head = error, head
+            for desk in desks.values():
+                desk.save()
 
     @contextmanager
     def look(self) -> Iterator[Connection]:
@@ -139,7 +163,7 @@ class PostgresStore:
     def _enter(self, head: Head, job: Callable[[PostgresDesk], None]) -> Ledger:
         if self.read_only:
             raise StoreError("The store is open for reading only.", hint="Open it without read_only.")
-        with self._writing, self.connection() as connection, connection.transaction():
+        with self.connection() as connection, connection.transaction():
             connection.execute("lock table campaign in share row exclusive mode")
             ((head.id,),) = connection.execute("select coalesce(max(id), 0) + 1 from campaign").fetchall()
             row = head_row(head)
