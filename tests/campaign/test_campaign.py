@@ -333,3 +333,15 @@ def test_a_trusted_class_is_not_asked_by_policies():
     finish(campaign)
     assert campaign.done
     assert 3 not in campaign.decisions().asks["class"]
+
+
+def test_a_worker_answers_an_item_once(store):
+    campaign = create(store, items=1)
+    for worker, counted in (("ann", 1), ("ann", 1), ("bob", 2)):
+        (ask,) = campaign.ask()
+        assert campaign.tell(Answer(ask.key, "yes", worker=worker))
+        assert campaign.fold.column("counts", 0).sum() == counted
+    (row,) = campaign.labels()
+    assert (row["label"], row["answers"]) == ("yes", 2)
+    assert campaign.ledger.money().spent == 3 * 7
+    assert Campaign.open(store).decisions().digest == campaign.decisions().digest

@@ -171,4 +171,4 @@ def test_in_sqlite(tmp_path):
 
 @pytest.mark.slow
 def test_in_memory_for_long():
-    play(Life, 400, 50)
+    play(Life, 250, 50)

@@ -125,7 +125,7 @@ def digest(url):
 
 @pytest.mark.slow
 def test_killed_and_interrupted_runs_end_like_one_left_in_peace(folder, quorate):
-    (folder / "items.csv").write_text("id,text\n" + "".join(f"i{j},text {j}\n" for j in range(150)))
+    (folder / "items.csv").write_text("id,text\n" + "".join(f"i{j},text {j}\n" for j in range(80)))
     init(quorate)
     text = (folder / "campaign.toml").read_text()
     slow = text.replace('kind = "simulator"', 'kind = "simulator"\nduplicates = 0.001', 1)  # asks go out one by one

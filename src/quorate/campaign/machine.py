@@ -24,7 +24,6 @@ from quorate.ports_store import (
     EXHAUSTED,
     OVER_BUDGET,
     RECORDED,
-    REPEATED,
     STRAY,
     TAKEN,
     AskLog,
@@ -268,9 +267,9 @@ class Machine:
         with self._lock:
             classes = self.fold.want_class[np.minimum(columns.item, self.fold.items - 1)]
             recorded = self.ledger.record(columns)
-            counts = (recorded.outcome == RECORDED) | (recorded.outcome == REPEATED)
+            plain = bool((recorded.outcome == RECORDED).all()) and not recorded.overcharged.any()
             missed_nothing = recorded.first == self._seen + 1
-            if missed_nothing and counts.all() and not recorded.overcharged.any() and self._plain(columns):
+            if missed_nothing and plain and self._plain(columns):
                 self._seen = recorded.head
                 charged = columns.charged
                 if (charged == AS_ASKED).any():
