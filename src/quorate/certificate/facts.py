@@ -68,6 +68,7 @@ class Certificate:
     gold: int
     by_label: Mapping[str, int]
     accuracy: float
+    safety: float
     policy: str
     promise: str
     assumptions: tuple[str, ...]
@@ -117,6 +118,7 @@ def certify(
         gold=items["gold"],
         by_label={label: given.count(label) for label in spec.labels},
         accuracy=spec.accuracy,
+        safety=spec.safety,
         policy=status["policy"],
         promise=status["promise"],
         assumptions=ASSUMPTIONS,

@@ -11,6 +11,7 @@ from quorate.certificate.plain import (
     check_sentence,
     error_sentence,
     headline,
+    level_sentence,
     money,
     money_sentence,
     repeat_sentence,
@@ -57,12 +58,14 @@ th:last-child, td:last-child { padding-right: 0; }
 code { font: .8rem/1.4 ui-monospace, Menlo, Consolas, monospace; overflow-wrap: anywhere; }
 @media (max-width: 34rem) { dl { grid-template-columns: 1fr 1fr; } .pair { grid-template-columns: 1fr; } }
 @media print {
-  @page { size: A4; margin: 14mm 16mm; }
+  @page { size: A4; margin: 11mm 15mm; }
   :root { --ink: #000; --soft: #444; --line: #bbb; --paper: #fff; --mark: #245c4f; --tint: #f0f4f2;
     --alarm: #8a3b12; }
-  body { font-size: 9.6pt; line-height: 1.35; } main { max-width: none; padding: 0; }
-  h1 { font-size: 17pt; } .lead { font-size: 11pt; } dd { font-size: 12.5pt; } dl { margin-top: .7rem; }
-  h2 { margin: .75rem 0 .2rem; break-after: avoid; } header { margin-bottom: .6rem; padding-bottom: .5rem; }
+  body { font-size: 9pt; line-height: 1.28; } main { max-width: none; padding: 0; }
+  h1 { font-size: 16pt; margin: 0; } .lead { font-size: 10.5pt; } dd { font-size: 11.5pt; }
+  dl { margin-top: .4rem; } dl div { padding: .25rem .6rem; } .bar { margin: .05rem 0; }
+  .kind { margin-bottom: .3rem; } p, ul { margin: .2rem 0; }
+  h2 { margin: .55rem 0 .12rem; break-after: avoid; } header { margin-bottom: .6rem; padding-bottom: .5rem; }
   .promise { padding: .4rem .7rem; } td, th { padding-top: .15rem; padding-bottom: .15rem; }
   section { break-inside: avoid; } .promise, .bar i { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }
@@ -114,7 +117,7 @@ def _promise(found: Certificate) -> str:
     error = "" if found.error is None else f"<p>{escape(error_sentence(found))}</p>"
     return _section(
         "The promise",
-        f'<p class="promise">{escape(promise)} Here alpha is {1 - found.accuracy:.4g}.</p>'
+        f'<p class="promise">{escape(promise)} {escape(level_sentence(found))}</p>'
         f"<p>It rests on these assumptions:</p>{_list(found.assumptions)}{error}",
     )
 

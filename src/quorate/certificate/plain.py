@@ -16,7 +16,14 @@ def json_text(found: Certificate) -> str:
 def markdown(found: Certificate) -> str:
     """The same page as text."""
     lines = [f"# Certificate: {_safe(found.name)}", "", f"**{headline(found)}**", "", f"As of {found.as_of}.", ""]
-    lines += ["## The promise", "", f"{found.promise[:1].upper()}{found.promise[1:]}.", "", "It rests on these:", ""]
+    lines += [
+        "## The promise",
+        "",
+        f"{found.promise[:1].upper()}{found.promise[1:]}. {level_sentence(found)}",
+        "",
+        "It rests on these:",
+        "",
+    ]
     lines += [f"- {one}" for one in found.assumptions]
     if found.error is not None:
         lines += ["", error_sentence(found)]
@@ -48,6 +55,14 @@ def headline(found: Certificate) -> str:
     """The campaign in one sentence."""
     done = "labelled" if found.finished else "labelled so far"
     return f"{found.labelled:,} of {found.items:,} items {done} for {money(found.spent)} {found.currency}."
+
+
+def level_sentence(found: Certificate) -> str:
+    """What alpha is, and how much of it the rules were allowed to use."""
+    return (
+        f"Here alpha is {1 - found.accuracy:.4g}; to leave room for what the model does not know, the rules aimed at"
+        f" {found.safety:g} of that."
+    )
 
 
 def error_sentence(found: Certificate) -> str:
@@ -97,7 +112,16 @@ def check_sentence(found: Certificate) -> str:
     split = "; ".join(f"{right:,} of {of:,} on “{name}”" for name, (right, of) in check.by_label.items())
     return (
         f"{check.right:,} of {check.of:,} labels ({check.right / check.of:.1%}) agree with {check.source}: {split}."
-        f" {1 - check.right / check.of:.1%} do not (95 % interval {low:.1%} to {high:.1%})."
+        f" {1 - check.right / check.of:.1%} do not (95 % interval {low:.1%} to {high:.1%}).{_beyond(found, low)}"
+    )
+
+
+def _beyond(found: Certificate, low: float) -> str:
+    if found.error is None or low <= found.error["high"]:
+        return ""
+    return (
+        f" That is more than the model expected ({found.error['expected']:.1%}): its assumptions do not hold exactly"
+        " here, or the standard differs from what these annotators agree on."
     )
 
 
@@ -112,9 +136,10 @@ def repeat_sentence(found: Certificate) -> str:
 
 def money(amount: float) -> str:
     """An amount with as many decimals as it needs, two at least."""
-    text = f"{amount:,.6f}".rstrip("0")
-    whole, _, decimals = text.partition(".")
-    return f"{whole}.{decimals.ljust(2, '0')}" if amount < 1 else f"{amount:,.2f}"
+    if amount >= 1 or not amount:
+        return f"{amount:,.2f}"
+    whole, _, decimals = f"{amount:.3g}".partition(".")
+    return f"{whole}.{decimals.ljust(2, '0')}" if "e" not in decimals else f"{amount:.6f}"
 
 
 def _accuracy(one: ClassRow) -> str:

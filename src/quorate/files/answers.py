@@ -58,13 +58,14 @@ def _answers(source: Any, worker_class: str | None, encoding: str | None) -> Ite
         yield AnswerRow(
             word("item"),
             word("worker_class") if columns["worker_class"] is not None else str(worker_class),
-            _label(value("label"), f"{place}, column {shown(columns['label'])}"),
+            label_of(value("label"), f"{place}, column {shown(columns['label'])}"),
             None if value("worker") in (None, "") else word("worker"),
             _price(value("price"), f"{place}, column {shown(columns['price'])}"),
         )
 
 
-def _label(value: Any, place: str) -> str:
+def label_of(value: Any, place: str) -> str:
+    """A label as text: whole numbers and booleans are labels too."""
     if isinstance(value, bool) or (isinstance(value, float) and value == int(value)):
         value = int(value)
     if not isinstance(value, (str, int)) or value == "":

@@ -137,6 +137,12 @@ def certificate(
     to: Annotated[Path, typer.Option("--to", help="The file to write: .html, .md or .json.")] = Path(
         "certificate.html"
     ),
+    check: Annotated[
+        Path | None, typer.Option(help="A table item,label of a standard that the campaign has not seen.")
+    ] = None,
+    forecast: Annotated[
+        Path | None, typer.Option(help="What `quorate plan CAMPAIGN --json` said before anything was bought.")
+    ] = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -151,6 +157,40 @@ def certificate(
     if to.suffix not in WRITERS:
         raise FileError(f"{to.name}: not a format of certificates.", hint=f"Name it {', '.join(WRITERS)}.")
     with open_campaign(campaign, read_only=True) as one:
-        found = certify(one)
+        found = certify(
+            one,
+            forecast=None if forecast is None else _forecast(forecast, one.policy.name),
+            check=None if check is None else _standard(check),
+            check_source="" if check is None else check.name,
+        )
     write_text(to, WRITERS[to.suffix](found), overwrite=force)
     print_json({"file": str(to)}) if json else say(f"Wrote the certificate of {found.name} to {to}.")
+
+
+def _standard(file: Path) -> dict[str, str]:
+    from quorate.files.answers import label_of
+    from quorate.files.sources import rows_of
+    from quorate.files.values import id_of
+
+    found = {}
+    for place, row in rows_of(file):
+        if not {"item", "label"} <= set(row):
+            raise FileError(
+                f"{place}: the columns are {', '.join(row)}.", hint="A standard has the columns item, label."
+            )
+        found[id_of(row["item"], f"{place}, column 'item'")] = label_of(row["label"], f"{place}, column 'label'")
+    return found
+
+
+def _forecast(file: Path, policy: str) -> dict[str, float]:
+    import json
+
+    try:
+        said = json.loads(file.read_text("utf-8"))
+        one = next(one for one in said["policies"] if one["policy"] == policy)
+        return {"mean": float(one["cost"]), "low": float(one["cost_low"]), "high": float(one["cost_high"])}
+    except (OSError, ValueError, KeyError, TypeError, StopIteration, RecursionError) as error:
+        raise FileError(
+            f"{file} is not a forecast of the policy {policy!r} ({type(error).__name__}).",
+            hint="Make it before the campaign: quorate plan CAMPAIGN --json > plan.json",
+        ) from None
