@@ -246,6 +246,8 @@ def test_a_warm_start_comes_from_what_was_learned(store):
         ({"accuracy": float("nan")}, "accuracy"),
         ({"budget": "lots"}, "lots"),
         ({"policy": "nonsense"}, "nonsense"),
+        ({"policy": "calibrated", "labels": ["a", "b", "c"]}, "two labels"),
+        ({"policy": "asym-imcw", "classes": CLASSES[:2]}, "3|three"),
         ({"name": "a b"}, "'a b'"),
         ({"items": {"a": {1, 2}}}, "'a'"),
         ({"items": [{"id": "a"}, {"id": "a"}]}, "comes twice"),

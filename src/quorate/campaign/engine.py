@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from quorate.campaign.book import ask_code
+from quorate.campaign.decider import Decider
+from quorate.campaign.fold import task_of
 from quorate.campaign.items import new_items
 from quorate.campaign.machine import Machine
 from quorate.campaign.states import PAUSED, RUNNING
 from quorate.errors import AnswerError, LifecycleError, SpecError
-from quorate.model import NO_LABEL, Answer, Ask, WorkerClass
+from quorate.model import NO_LABEL, OPEN, Answer, Ask, WorkerClass
 from quorate.money import micros
 from quorate.ports import Platform, Policy
 from quorate.ports_store import AS_ASKED, FAILURES, OUTCOMES, Ledger, NewAnswers, Store, parse_key
@@ -86,6 +88,7 @@ class Campaign(Machine):
     ) -> Self:  # fmt: skip
         """A new campaign of a ready-made spec."""
         policy = lookup("policies", spec.policy) if policy is None else policy
+        Decider(policy, task_of(spec, np.zeros(1, np.uint64), np.full(1, OPEN)))  # a policy that cannot begin says so
         columns = None
         if items is not None:
             columns = new_items(items, labels=spec.labels, id_column=id_column, gold=gold)

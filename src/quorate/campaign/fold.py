@@ -193,7 +193,7 @@ class Fold:
         rows = np.concatenate([again, rows]) if len(again) else rows
         number = len(self.cohorts)
         spec = Spec.from_dict(payload["spec"])
-        task = self._task(spec, rows, payload["belief"], payload["prior_belief"])
+        task = task_of(spec, self.hash[rows], self.gold[rows], payload["belief"], payload["prior_belief"])
         money = Money(np.array(spec.prices, np.int64), payload["budget"], payload["spent"])
         decider = Decider(
             self.policy, task, parallel=spec.parallel, money=money, start=self._start(again, rows, task),
@@ -202,23 +202,6 @@ class Fold:
         whole = bool(rows[-1] - rows[0] == len(rows) - 1)
         self.cohorts.append(Cohort(number, rows, decider, [], whole))
         self.cohort_of[rows] = number
-
-    def _task(self, spec: Spec, rows: Int, belief: Any, prior_belief: Sequence[float]) -> Task:
-        gold = self.gold[rows]
-        return Task(
-            price=np.array(spec.prices) / 1e6,
-            answers_per_item=np.array(spec.caps, np.int64),
-            alpha=spec.alpha,
-            uniform=uniform(spec.seed, PLAN, self.hash[rows]),
-            seed=spec.seed,
-            labels=len(spec.labels),
-            item_cap=spec.item_cap,
-            safety=spec.safety,
-            average=spec.average,
-            belief=None if belief is None else np.array(belief, np.float64),
-            prior_belief=(float(prior_belief[0]), float(prior_belief[1])),
-            gold=gold if (gold != OPEN).any() else None,
-        )
 
     def _start(self, again: Int, rows: Int, task: Task) -> Start | None:
         """The answers that items have from earlier cohorts."""
@@ -295,6 +278,26 @@ class Fold:
             for cohort in self.cohorts:
                 known |= _count_soft(cohort.decider, belief, prior)
         return (belief.tolist() if known else None), prior.tolist()
+
+
+def task_of(
+    spec: Spec, hashes: NDArray[np.uint64], gold: Int, belief: Any = None, prior_belief: Sequence[float] = (2.0, 2.0)
+) -> Task:
+    """What a policy may know of a spec and of these items before anything is bought."""
+    return Task(
+        price=np.array(spec.prices) / 1e6,
+        answers_per_item=np.array(spec.caps, np.int64),
+        alpha=spec.alpha,
+        uniform=uniform(spec.seed, PLAN, hashes),
+        seed=spec.seed,
+        labels=len(spec.labels),
+        item_cap=spec.item_cap,
+        safety=spec.safety,
+        average=spec.average,
+        belief=None if belief is None else np.array(belief, np.float64),
+        prior_belief=(float(prior_belief[0]), float(prior_belief[1])),
+        gold=gold if (gold != OPEN).any() else None,
+    )
 
 
 def _count_soft(decider: Decider, belief: FloatArray, prior: FloatArray) -> bool:
