@@ -95,7 +95,7 @@ def test_one_poor_class_costs_what_wald_says(c, alpha):
 def test_certainty_is_no_special_case():
     assert oracle([(1.0, 1.0)], [2.0], alpha=0.05).cost == pytest.approx(0.9 * 2.0)  # guess 5 % each way
     useless = oracle([(0.5, 0.5)], [1.0], alpha=0.05)
-    assert (useless.cost, round(useless.undecided, 6)) == (0.0, 0.9)
+    assert (useless.cost, round(useless.undecided, 6)) == (0.0, 1.0)
     assert oracle(ASYM.accuracy, ASYM.price, alpha=0.05, prior=0.02, average=True).cost == 0.0
     free = oracle([(0.8, 0.8), (0.9, 0.9)], [0.0, 1.0], alpha=0.05)
     assert free.asks[1] < 0.01
@@ -110,7 +110,7 @@ def test_caps_limit_and_are_planned_for():
     assert free < some < once < ASYM.price.sum()
     lonely = oracle([(0.8, 0.8)], [1.0], alpha=0.05, cap=[1])
     assert lonely.error.max() <= 0.05 + 1e-9
-    assert lonely.undecided == pytest.approx(0.75, abs=0.01)
+    assert lonely.undecided == pytest.approx(1.0)  # no guessing: the bound is on decided items
     crowd = oracle(np.tile([0.75, 0.75], (12, 1)), np.ones(12), alpha=0.05, cap=[4] * 12)  # 5^12 states: cut to 256
     assert crowd.pool.states <= 256
     assert crowd.error.max() <= 0.05 + 1e-9
@@ -163,9 +163,11 @@ def test_worlds_average():
         alone = Worlds(worlds.accuracy[d], worlds.prior[d])
         errors = [follow(table, plan.pool, alone, Start.fresh(0.0, 0, 2)).error for table in plan.table]
         each.append(plan.weight @ np.array(errors))
-    assert np.mean(each, axis=0) == pytest.approx(plan.error, abs=1e-7)
+    assert np.mean(each, axis=0) == pytest.approx(
+        plan.error, abs=5e-5
+    )  # with a cap, waves below alpha/1000 are let go
     assert plan.error.max() <= 0.05 + 1e-9
-    assert each[0].max() < 0.05 < each[1].max()
+    assert each[0].max() < 0.045 < 0.055 < each[1].max()
 
 
 @pytest.mark.parametrize("prior", [0.5, 0.85])

@@ -1,9 +1,9 @@
 """The Bayes problem behind an optimal plan, solved on a grid of log-odds.
 
-With losses ``l0`` (saying 1 when the label is 0), ``l1`` (saying 0 when it is 1) and ``u`` (giving up) the least
-expected loss at log-odds x, divided by P(label 0), is::
+With losses ``l0`` (saying 1 when the label is 0), ``l1`` (saying 0 when it is 1), ``u0`` and ``u1`` (giving up) the
+least expected loss at log-odds x, divided by P(label 0), is::
 
-    W(x) = min( l1 e^x,  l0,  u (1 + e^x),  min_k p_k (1 + e^x) + c_k(0) W(x + z_k0) + (1 - c_k(0)) W(x + z_k1) )
+    W(x) = min( l1 e^x,  l0,  u0 + u1 e^x,  min_k p_k (1 + e^x) + c_k(0) W(x + z_k0) + (1 - c_k(0)) W(x + z_k1) )
 
 W is concave in e^x, so interpolating it linearly in e^x between grid points never exceeds it: the solution on the
 grid is a lower bound for every policy.  Outside the grid stopping is best, and W is known exactly.
@@ -31,7 +31,8 @@ TOLERANCE: Final = 1e-6
 class Losses:
     say_1: float  # l0: when the label is 0
     say_0: float  # l1: when the label is 1
-    give_up: float
+    give_up_0: float  # u0
+    give_up_1: float  # u1
 
     def region(self, cheapest: float) -> tuple[float, float]:
         """The log-odds between which asking may pay: the risk of stopping exceeds the cheapest answer's price."""
@@ -97,7 +98,9 @@ class Bayes:
         self.pad = int(min(np.abs(self.whole).max() + 2, CERTAIN / self.step + 2))
         x = (self.first - self.pad + np.arange(self.size + 2 * self.pad)) * self.step
         self.odds = np.exp(x)
-        ways = np.stack([losses.say_0 * self.odds, np.full(len(x), losses.say_1), losses.give_up * (1 + self.odds)])
+        ways = np.stack(
+            [losses.say_0 * self.odds, np.full(len(x), losses.say_1), losses.give_up_0 + losses.give_up_1 * self.odds]
+        )
         self.stop = ways.min(axis=0)
         self.stop_action = np.array([say(0), say(1), UNDECIDED], np.int16)[ways.argmin(axis=0)]
         self.inner = slice(self.pad, self.pad + self.size)

@@ -73,7 +73,7 @@ class Column:
     table: Table | None  # None: give up at once
     cost: float
     error: FloatArray  # (2,) P(wrong | label)
-    undecided: float
+    undecided: FloatArray  # (2,) P(undecided | label)
     asks: FloatArray  # (M,) answers per item of each class
 
 
@@ -124,9 +124,12 @@ def follow(
             asks += tail.asks[:, None]
         else:
             undecided += mass.sum(axis=0)
-    error = np.array([wrong[:half].mean(), wrong[half:].mean()])
     asked = asks @ weight
-    return Column(table, float(asked @ pool.price), error, float(undecided @ weight), asked)
+    return Column(table, float(asked @ pool.price), _by_label(wrong), _by_label(undecided), asked)
+
+
+def _by_label(of_column: FloatArray) -> FloatArray:
+    return np.asarray(of_column.reshape(2, -1).mean(axis=1), np.float64)
 
 
 def _tail(table: Table, pool: Pool, start: Start, weight: FloatArray) -> Column:
@@ -134,16 +137,17 @@ def _tail(table: Table, pool: Pool, start: Start, weight: FloatArray) -> Column:
     bayes = Bayes(pool, table.losses, table.shift)
     odds = bayes.odds
     action = bayes.stop_action
-    ending = np.zeros((len(odds), 3 + pool.classes))
+    ending = np.zeros((len(odds), 4 + pool.classes))
     ending[:, 0] = action == say(1)
     ending[:, 1] = odds * (action == say(0))
-    ending[:, 2] = (1 + odds) * (action == UNDECIDED)
+    ending[:, 2] = action == UNDECIDED
+    ending[:, 3] = odds * (action == UNDECIDED)
     asking = [np.zeros_like(ending) for _ in range(pool.classes)]
     for k, one in enumerate(asking):
-        one[:, 3 + k] = 1 + odds
+        one[:, 4 + k] = 1 + odds
     totals = bayes.to_the_end(table.action, ending, asking)
     total = start.mass[:, 0] @ totals[start.state, table.column(start.units)] * weight[0]
-    return Column(table, 0.0, total[:2] / weight, float(total[2]), total[3:])
+    return Column(table, 0.0, total[:2] / weight, total[2:4] / weight, total[4:])
 
 
 def _merged(

@@ -2,10 +2,11 @@
 
     minimise expected cost   subject to   P(say 1 | 0) <= a_0,  P(say 0 | 1) <= a_1      (or their average <= a)
 
-over all policies, randomised ones included, that may ask any class at any step.  Column generation: the master mixes
-the policies found so far, its multipliers price a Bayes problem (`bellman`), whose solution is the next policy; its
-exact figures come from `forward`.  The Bayes values give a lower bound for *every* policy, so the result carries its
-own proof of optimality: ``gap``.
+over all policies, randomised ones included, that may ask any class at any step; where the classes or their caps cannot
+decide all items, the bounds are on the decided ones.  Column generation: the master mixes the policies found so far,
+its multipliers price a Bayes problem (`bellman`), whose solution is the next policy; its exact figures come from
+`forward`.  The Bayes values give a lower bound for *every* policy, so the result carries its own proof of optimality:
+``gap``.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ class _Search:
         once = typical_cost(pool, float(level.min()))
         self.give_up = DEAR * once
         self.guess = once / max(np.log(1 / level.min()), 1.0)
-        self.columns = [Column(None, self.give_up, np.zeros(2), 1.0, np.zeros(pool.classes))]
+        self.columns = [Column(None, self.give_up, np.zeros(2), np.ones(2), np.zeros(pool.classes))]
         self.shift = cell_shift(pool)
         self.floor = -np.inf
         little = 1e-3 * float(level.min())
@@ -114,8 +115,12 @@ class _Search:
         self.proving = len(worlds.prior) == 1  # with several worlds the Bayes values bound nothing
 
     def errors(self) -> FloatArray:
-        error = np.array([one.error for one in self.columns])
-        return error @ self.share[:, None] if self.average else error
+        return np.array([self.charged(one) for one in self.columns])
+
+    def charged(self, column: Column) -> FloatArray:
+        """What counts against the bounds: P(wrong) <= a P(decided) is P(wrong) + a P(undecided) <= a."""
+        error: FloatArray = column.error + self.level * column.undecided
+        return self.share[None] @ error if self.average else error
 
     def price_out(self, multiplier: FloatArray) -> tuple[Column, float]:
         """The best policy at these multipliers, and the lower bound that its value gives."""
@@ -123,15 +128,16 @@ class _Search:
         bayes = Bayes(self.pool, losses, self.shift)
         table = bayes.solve()
         column = follow(table, self.pool, self.worlds, self.start, self.longest, self.precision)
-        column = Column(table, column.cost + self.give_up * column.undecided, *_rest(column))
+        column = Column(table, column.cost + self.give_up * float(column.undecided @ self.share), *_rest(column))
         value = self.value(bayes, table)
         return column, value - float(multiplier @ self.level)
 
     def losses(self, multiplier: FloatArray) -> Losses:
-        if self.average:
-            return Losses(float(multiplier[0]), float(multiplier[0]), self.give_up)
-        prior = max(1 - self.prior, 1e-300), max(self.prior, 1e-300)
-        return Losses(float(multiplier[0]) / prior[0], float(multiplier[1]) / prior[1], self.give_up)
+        charge = np.broadcast_to(multiplier, 2)
+        if not self.average:
+            charge = charge / np.maximum([1 - self.prior, self.prior], 1e-300)
+        lost = self.give_up + charge * self.level
+        return Losses(float(charge[0]), float(charge[1]), float(lost[0]), float(lost[1]))
 
     def value(self, bayes: Bayes, table: Table) -> float:
         """The Bayes value of the start, interpolated from below."""
@@ -164,18 +170,17 @@ class _Search:
     def add(self, multiplier: FloatArray) -> float:
         """Price a new policy in; its reduced cost at these multipliers against the master's value."""
         column, floor = self.price_out(multiplier)
-        error = column.error @ self.share[:, None] if self.average else column.error
         costs = np.array([one.cost for one in self.columns])
         value = float((costs + (self.errors() - self.level) @ multiplier).min())
         if self.proving:
             self.floor = max(self.floor, floor)
         self.columns.append(column)
-        return column.cost + float((error - self.level) @ multiplier) - value
+        return column.cost + float((self.charged(column) - self.level) @ multiplier) - value
 
     def result(self, weight: FloatArray, multiplier: FloatArray) -> OraclePlan:
         used = np.flatnonzero(weight > 0)
         chosen, share = [self.columns[c] for c in used], weight[used] / weight[used].sum()
-        undecided = float(share @ [one.undecided for one in chosen])
+        undecided = float(share @ np.array([one.undecided for one in chosen]) @ self.share)
         cost = float(share @ [one.cost for one in chosen]) - self.give_up * undecided
         return OraclePlan(
             cost=cost,
@@ -192,7 +197,7 @@ class _Search:
         )
 
 
-def _rest(column: Column) -> tuple[FloatArray, float, FloatArray]:
+def _rest(column: Column) -> tuple[FloatArray, FloatArray, FloatArray]:
     return column.error, column.undecided, column.asks
 
 
@@ -201,7 +206,7 @@ def _value_at(bayes: Bayes, table: Table, state: NDArray[np.int64], cell: NDArra
     held = table.value[state, np.clip(cell - table.first, 0, table.value.shape[1] - 1)]
     odds = np.exp(cell * table.step)
     outside = np.minimum(bayes.losses.say_0 * odds, bayes.losses.say_1)
-    return np.where(inside, held, np.minimum(outside, bayes.losses.give_up * (1 + odds)))
+    return np.where(inside, held, np.minimum(outside, bayes.losses.give_up_0 + bayes.losses.give_up_1 * odds))
 
 
 def typical_cost(pool: Pool, alpha: float) -> float:
