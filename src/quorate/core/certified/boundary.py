@@ -32,7 +32,7 @@ from quorate.core.certified.units import CELLS
 from quorate.model import FloatArray
 
 _ROUNDING: Final = 1e-12  # of the level is spared, so that sums of rounded terms meet it too
-_HALVINGS: Final = 36
+_HALVINGS: Final = 22
 
 
 @dataclass(frozen=True, slots=True, eq=False)

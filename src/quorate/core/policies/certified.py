@@ -33,6 +33,7 @@ from quorate.model import OPEN, BoolArray, Stage, Task, View
 from quorate.ports import Plan
 
 _ORDER, _DRAW = 11, 12  # streams of dice
+_CLEARLY: Final = 0.8  # a class is left for one whose items cost less than this part of its own
 _EXPLORED: Final = 0.25  # of the items at most
 _FIRST: Final = 20  # items of the first exploring round,
 _ROUND: Final = 10  # and of a later one, at least
@@ -147,12 +148,13 @@ class _Campaign:
         most = int(_EXPLORED * len(self.left))
         while self.candidate.sum() > 1:
             ranking = self.ranking()
-            alive = ranking.alive if len(explored) else np.arange(self.task.classes)
+            alive = ranking.alive
             answers = -(-3 // len(alive))
             size = max(_ROUND, len(explored) // 4) if len(explored) else _FIRST
             size = min(size, most - len(explored))
             price = size * answers * self.task.price[alive].sum()
-            if size <= 0 or (len(explored) and len(self.left) * ranking.regret <= self.policy.worth * price):
+            worth = self.policy.worth if len(explored) else 1.0  # of the first round every class learns most
+            if size <= 0 or len(self.left) * ranking.regret <= worth * price:
                 break
             items, self.left = self.left[:size], self.left[size:]
             plan = FixedPlan(tuple(alive.tolist()), answers)
@@ -164,7 +166,7 @@ class _Campaign:
     def work(self, work: _Work, *, may_leave: bool) -> Iterator[Stage]:
         """Learn, then batches, until no fresh item is left or the class is better left."""
         k = work.k
-        answers = int(np.clip(np.ceil(_WALD * self.wald(k)), _ANSWERS[0], min(_ANSWERS[1], self.cap[k])))
+        answers = int(np.clip(np.ceil(_WALD * self.wald(k, 0.5)), _ANSWERS[0], min(_ANSWERS[1], self.cap[k])))
         rules = self.rules(work)
         learn = max(2 * _FIRST, int(3 * np.sqrt(len(self.left))))
         shaped = 0
@@ -192,17 +194,17 @@ class _Campaign:
         """Another class would save what learning it costs, and more."""
         cost = self.known.cost(self.task).mean(axis=0)
         best = self.ranking().best
-        learning = self.policy.worth * _FIRST * answers * self.task.price[best]
-        return best != work.k and len(self.left) * (cost[work.k] - cost[best]) > learning
+        learning = _FIRST * answers * self.task.price[best]
+        return best != work.k and len(self.left) * (_CLEARLY * cost[work.k] - cost[best]) > learning
 
-    def wald(self, k: int) -> float:
-        """The answers that Wald's test would take of a class."""
-        return float(np.median(self.known.cost(self.task)[:, k]) / self.task.price[k])
+    def wald(self, k: int, quantile: float) -> float:
+        """The answers that Wald's test would take of a class, not more than that in so many of the worlds."""
+        return float(np.quantile(self.known.cost(self.task)[:, k], quantile) / self.task.price[k])
 
     def rules(self, work: _Work) -> Rules:
         """Boundaries for every bound, shaped by the belief, for items whose first answer is still to come."""
         belief = self.known.belief(work.k)
-        horizon = int(min(self.cap[work.k], np.clip(_AHEAD * self.wald(work.k), *_HORIZON)))
+        horizon = int(min(self.cap[work.k], np.clip(_AHEAD * self.wald(work.k, 0.95), *_HORIZON)))
         _, c0, c1 = belief.mean
         say_1 = Boundary.calibrated(belief.sequences(1, horizon), _towards(c0), self.level)
         say_0 = Boundary.calibrated(belief.sequences(0, horizon), _towards(c1), self.level)
