@@ -3,10 +3,11 @@
     minimise expected cost   subject to   P(say 1 | 0) <= a_0,  P(say 0 | 1) <= a_1      (or their average <= a)
 
 over all policies, randomised ones included, that may ask any class at any step; where the classes or their caps
-cannot decide all items, the bounds are on the decided ones.  Column generation: the master mixes the policies found so far,
-its multipliers price a Bayes problem (`bellman`), whose solution is the next policy; its exact figures come from
-`forward`.  The Bayes values give a lower bound for *every* policy, so the result carries its own proof of optimality:
-``gap``.
+cannot decide all items, the bounds are on the decided ones.
+
+Column generation: the master mixes the policies found so far, its multipliers price a Bayes problem (`bellman`), whose
+solution is the next policy; its exact figures come from `forward`.  The Bayes values give a lower bound for *every*
+policy, so the result carries its own proof of optimality: ``gap``.
 """
 
 from __future__ import annotations

@@ -1,11 +1,14 @@
 """The default: explore little, learn from everything, plan at the believed matrices, and make good at the end.
 
-1. *Explore*: a few items get one answer of each class that may still turn out to be worth its price.
+1. *Explore*: a few items get one answer of each class that may turn out to be worth its price.  Later batches let
+   such classes keep pace: some fresh items get one answer of one of them first, and go on from there, so that most of
+   what is paid for knowing a class also labels an item.
 2. *Batches* of growing size play the cheapest plan at the current estimate (`quorate.core.planning`), at a slightly
    loose level: an item that stopped too early can go on later from where it stopped, at no loss, while an answer too
    many cannot be given back.
-3. *Re-open*: with everything learned, one plan for all items where they now stand, such that both conditional errors,
-   averaged over the posterior of matrices and prior, are at most ``safety * alpha``; until the prediction keeps it.
+3. *Re-open*: one plan for all items from where they now stand, such that both conditional errors, averaged over the
+   posterior of matrices and prior, are at most ``safety * alpha``; bought in portions, so that each is bought on what
+   the ones before taught; until the predicted errors of all labels keep the level.
 
 After every stage the matrices are estimated from all answers; that is right under adaptive stopping, since the
 sampling depended on answers only.
