@@ -78,7 +78,9 @@ class Book:
         self._catch_up(set(item.tolist()))
 
     def _in_turn(self, item: Int, ordinal: Int) -> bool:
-        """Whether the items come in order and each ordinal is its item's next."""
+        """Whether the items come in order and each ordinal is its item's next, with nothing claimed out of turn."""
+        if self._ahead:
+            return False
         step = np.diff(item, prepend=-1)
         if (step < 0).any():
             return False

@@ -206,6 +206,14 @@ class StoreContract:
         assert ledger.claim(asks([1, 1, 1, 0], ordinal=[2, 1, 3, 5])).outcome.tolist() == [TAKEN, OURS, OURS, TAKEN]
         ledger.verify()
 
+    def test_what_was_claimed_out_of_turn_stays_claimed_when_its_turn_comes(self, ledger: Ledger) -> None:
+        ledger.claim(asks([0, 1], ordinal=1))
+        assert ledger.claim(asks([0])).outcome.tolist() == [OURS]
+        assert ledger.claim(asks([0])).outcome.tolist() == [TAKEN]
+        assert ledger.claim(asks([0], ordinal=1)).outcome.tolist() == [TAKEN]
+        assert ledger.claim(asks([1, 1, 1], ordinal=[0, 1, 2])).outcome.tolist() == [OURS, TAKEN, OURS]
+        assert ledger.money().reserved == 5 * PRICE
+
     def test_money_goes_out_in_order_and_what_does_not_fit_is_skipped(self, store: Store) -> None:
         ledger = self.new(store, budget=250)
         columns = asks([0, 1, 2, 3])
