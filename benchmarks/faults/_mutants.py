@@ -1,4 +1,4 @@
-"""Ways to break the product, each of which a bar must notice.  They are put in from outside, in the killed process."""
+"""Ways to break the product, each of which a bar must notice.  They are put in from outside."""
 
 from __future__ import annotations
 

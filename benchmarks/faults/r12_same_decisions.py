@@ -20,9 +20,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import _harness as h
 import numpy as np
 
-import _harness as h
 from quorate.campaign.runner import Clock
 
 MUTANTS = ("hash-of-text", "first-come-first-paid", "dice-of-the-moment")
@@ -121,8 +121,13 @@ def bar(options: argparse.Namespace) -> dict[str, Any]:
                 found.setdefault(campaign, []).extend(digests)
     failures = [f"{campaign}: {len(set(digests))} decision logs in {len(digests)} runs"
                 for campaign, digests in found.items() if len(set(digests)) > 1]  # fmt: skip
-    return {"failures": failures, "combinations": len(next(iter(found.values()))), "campaigns": len(found),
-            "runs": sum(map(len, found.values())), "hashes": {one: len(set(d)) for one, d in found.items()}}  # fmt: skip
+    return {
+        "failures": failures,
+        "combinations": len(next(iter(found.values()))),
+        "campaigns": len(found),
+        "runs": sum(map(len, found.values())),
+        "hashes": {one: len(set(each)) for one, each in found.items()},
+    }
 
 
 if __name__ == "__main__":

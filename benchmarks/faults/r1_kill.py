@@ -19,6 +19,8 @@ import _harness as h
 from _mutants import NAMES, breaker
 from _torn import End, Shape, compared
 
+BINDING = 250_000  # micros: not enough
+
 
 def ends(dice: Random, kills: int) -> Iterator[End]:
     """How the lives of a campaign end."""
@@ -43,9 +45,10 @@ def bar(options: argparse.Namespace) -> dict[str, Any]:
                 seed = options.seed * 1000 + number
                 keys = options.mutant != "no-search" if options.mutant else number % 2 == 0
                 policy = "calibrated" if number % 5 == 4 or options.mutant == "dice-redrawn" else "sym-imcw"
-                budget = 250_000 if number % 4 >= 2 else h.PLENTY
+                items = 16 if options.quick else 40
+                budget = BINDING if number % 4 >= 2 else h.PLENTY
                 wrong, torn = compared(
-                    url, f"r1-{store}-{number}", folder, Shape(seed, keys, budget, policy=policy),
+                    url, f"r1-{store}-{number}", folder, Shape(seed, keys, budget, items, policy=policy),
                     ends(h.dice(seed), kills),
                     break_it=breaker(options.mutant), honoured=False if options.mutant == "keys-ignored" else None,
                 )  # fmt: skip

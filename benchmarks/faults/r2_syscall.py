@@ -37,9 +37,9 @@ def bar(options: argparse.Namespace) -> dict[str, Any]:
                     some = points[first : first + PER_CAMPAIGN]
                     campaigns += 1
                     seed = options.seed * 1000 + campaigns
-                    keys = options.mutant != "no-search" if options.mutant else campaigns % 3 > 0
+                    keys = options.mutant != "no-search" if options.mutant else campaigns % 6 > 0
                     wrong, torn = compared(
-                        url, f"r2-{store}-{call}-{first}", folder, Shape(seed, keys), _ends(call, some),
+                        url, f"r2-{store}-{call}-{first}", folder, Shape(seed, keys, items=24), _ends(call, some),
                         break_it=breaker(options.mutant),
                         honoured=False if options.mutant == "keys-ignored" else None,
                     )  # fmt: skip

@@ -16,9 +16,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import _harness as h
 import numpy as np
 
-import _harness as h
 from quorate.core.hashing import item_hash
 from quorate.errors import PlatformError
 from quorate.ports_store import OURS, Ledger, NewAnswers, NewAsks, NewItems
@@ -90,7 +90,7 @@ def _leftover(ledger: Ledger, price: np.ndarray[Any, Any]) -> list[str]:
     left = money.budget - money.spent
     cheapest = int(price[unclaimed].min(initial=2**40))
     wrong = [f"{left} left, and an ask at {cheapest} not granted"] if left >= cheapest else []
-    return wrong + [one for one in h.judge_ledger(ledger, []) ["wrong"] if "platform" not in one]
+    return wrong + [one for one in h.judge_ledger(ledger, [])["wrong"] if "platform" not in one]
 
 
 def _counter_of_threads(url: str, seed: int, folder: Path) -> list[str]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import _harness as h
+
 from quorate.campaign import desk, runner
 
 SHARE = 0.3
@@ -23,8 +24,8 @@ NAMED: dict[str, str] = {  # how the behaviour shows in the report or in status;
     "dead-line-before": "post: ConnectionResetError", "dead-line-after": "post: ConnectionResetError",
     "429": "post: TooManyRequests", "hang": "post: TimeoutError", "409": "post: KeyConflict",
     "reply-twice": "known", "out-of-order": "", "slow-answer": "expired", "unknown-id": "stray",
-    "another-campaign": "stray", "wrong-class": "an answer for another class", "label-outside": "label outside the spec",
-    "malformed-json": "poll: JSONDecodeError", "huge-body": "poll: BodyTooLarge", "key-memory": "find",
+    "another-campaign": "stray", "wrong-class": "an answer for another class",
+    "label-outside": "label outside the spec", "malformed-json": "poll: JSONDecodeError", "huge-body": "poll: BodyTooLarge", "key-memory": "find",
 }  # fmt: skip
 OTHER_ANSWERS = ("slow-answer", "label-outside")  # there the answers differ, and so may the decisions
 MUTANTS = ("believe-anybody", "forget-the-memory", "drop-late-answers", "labels-dropped")
@@ -35,7 +36,8 @@ def bar(options: argparse.Namespace) -> dict[str, Any]:
     some = list(NAMED)
     if options.mutant:
         some = {"believe-anybody": ["wrong-class"], "forget-the-memory": ["key-memory"],
-                "drop-late-answers": ["slow-answer"], "labels-dropped": ["label-outside"]}[options.mutant]  # fmt: skip
+                "drop-late-answers": ["slow-answer"], "labels-dropped": ["label-outside"]}[
+                    options.mutant]  # fmt: skip
     elif options.quick:
         some = ["500-after", "unknown-id", "wrong-class", "label-outside", "malformed-json"]
     failures: list[str] = []

@@ -1,8 +1,8 @@
 """R6: a platform that ignores keys, and whose list of purchases is behind — nothing is sent twice in doubt.
 
 A fifth of the calls go wrong; a purchase shows in the list only a while after it was charged.  Half the campaigns buy
-where there is a list: what is in doubt is looked for, later than the stated delay, before it is sent again.  The other
-half buy where there is none: what is in doubt is parked, counted as spent and shown.  In neither may an ask be
+where there is a list: what is in doubt is looked for, later than the stated delay, before it is sent again.  The
+other half buy where there is none: what is in doubt is parked, counted as spent and shown.  In neither may an ask be
 bought twice; what is parked must not be more than the calls that went wrong.
 """
 
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import _harness as h
+
 from quorate.campaign import runner
 from quorate.model import Ask
 
