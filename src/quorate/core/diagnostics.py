@@ -110,15 +110,16 @@ def _cells(seen: FloatArray, expected: FloatArray) -> tuple[FloatArray, FloatArr
             observed.append(one)
             due.append(other)
     if len(due) > 1 and due[-1] < _LEAST_EXPECTED:
-        observed[-2] += observed.pop()
-        due[-2] += due.pop()
+        last, little = observed.pop(), due.pop()
+        observed[-1] += last
+        due[-1] += little
     return np.array(observed), np.array(due)
 
 
 def fixed_counts(
     item: NDArray[np.int64], worker_class: NDArray[np.int64], label: NDArray[np.int64], k: int
 ) -> tuple[NDArray[np.int64], int]:
-    """The ones of class k per item, among the items that have its most frequent number of answers, and that number.
+    """The ones of class k per item, among the items with the number of answers that holds most answers; that number.
 
     >>> fixed_counts(np.array([0, 0, 1, 1, 2]), np.zeros(5, int), np.array([1, 0, 1, 1, 0]), 0)
     (array([1, 2]), 2)
@@ -129,5 +130,5 @@ def fixed_counts(
     _, where = np.unique(item[usable], return_inverse=True)
     asked = np.bincount(where)
     ones = np.bincount(where, weights=label[usable] == 1).astype(np.int64)
-    most = int(np.bincount(asked).argmax())
+    most = int((np.bincount(asked) * np.arange(asked.max() + 1)).argmax())
     return ones[asked == most], most
