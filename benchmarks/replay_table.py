@@ -28,7 +28,12 @@ def main() -> None:
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--policy", action="append")
     options.add_argument("--only", action="append")
+    options.add_argument("--render", action="store_true", help="only write the tables of the last results again")
     given = options.parse_args()
+    if given.render:
+        records = json.loads(given.out.with_suffix(".json").read_text())
+        given.out.with_suffix(".md").write_text(tables(records))
+        return
     records = []
     for folder in sorted(one for one in given.data.iterdir() if one.is_dir()):
         if given.only and folder.name not in given.only:
@@ -55,6 +60,8 @@ def tables(records: list[dict]) -> str:
     done = [one for one in records if "ways" in one]
     sets = {one["dataset"]: one for one in done}
     lines = [
+        *kept(done),
+        "",
         "| set | items (gold) | prior | class | workers | per item | price | c(0) | c(1) | correlation | fit p |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
@@ -86,6 +93,42 @@ def tables(records: list[dict]) -> str:
         refused = [one for one in records if one["dataset"] == name and "refused" in one]
         lines += [f"| | {one['policy']} | *refused: {one['refused']}* | | | | | |" for one in refused]
     return "\n".join(lines) + "\n"
+
+
+def kept(done: list[dict]) -> list[str]:
+    """On how many sets each policy kept its promise on both true labels, and what it cost beside five votes."""
+    lines = [
+        "| policy | sets | promise kept on both labels | labelled, mean | right, mean | cost beside all answers |"
+    ]
+    lines.append("|---|---|---|---|---|---|")
+    for policy in dict.fromkeys(one["policy"] for one in done):
+        own = [one for one in done if one["policy"] == policy]
+        ways = [one["ways"][0] for one in own]
+        good = sum(
+            all(share is not None and share >= 1 - one["alpha"] for share in one["ways"][0]["by_label"])
+            for one in own
+        )
+        everything = [next(way for way in one["ways"] if way["name"] == "majority of all") for one in own]
+        right = [way["accuracy"] for way in ways if way["accuracy"] is not None]
+        share = sum(way["cost"] / full["cost"] for way, full in zip(ways, everything, strict=True)) / len(ways)
+        lines.append(
+            f"| {policy} | {len(own)} | {good} | {percent(sum(way['labelled'] for way in ways) / len(ways))} "
+            f"| {percent(sum(right) / len(right)) if right else '–'} | {percent(share)} |"
+        )
+    every = next(iter({one["dataset"]: one for one in done}.values()))
+    sets = {one["dataset"]: one for one in done}.values()
+    for name in [way["name"] for way in every["ways"][1:]]:
+        of = [next(way for way in one["ways"] if way["name"] == name) for one in sets]
+        good = sum(all(x is not None and x >= 1 - every["alpha"] for x in way["by_label"]) for way in of)
+        share = [
+            way["cost"] / next(one for one in data["ways"] if one["name"] == "majority of all")["cost"]
+            for way, data in zip(of, sets, strict=True)
+        ]
+        lines.append(
+            f"| *{name}* | {len(of)} | {good} | {percent(sum(way['labelled'] for way in of) / len(of))} "
+            f"| {percent(sum(way['accuracy'] for way in of) / len(of))} | {percent(sum(share) / len(share))} |"
+        )
+    return lines
 
 
 def show(value: float | None) -> str:
