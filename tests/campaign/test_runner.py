@@ -189,6 +189,16 @@ def test_a_dead_platform_ends_the_run_with_a_name_and_costs_nothing():
     assert campaign.decisions().digest == reference(**PLAIN).digest
 
 
+def test_a_dead_platform_does_not_keep_the_others_from_selling():
+    campaign = create(**PLAIN)
+    platforms = {"a": Dead(), "b": Simulated(), "c": Simulated()}
+    with pytest.raises(PlatformError, match="'a'"):
+        campaign.run(platforms, buyers=1, in_flight=3, clock=FakeTime().clock)
+    campaign.pause("a")
+    platforms["a"] = Simulated()
+    assert campaign.run(platforms, buyers=1, in_flight=3, clock=FakeTime().clock).done
+
+
 def test_one_ask_that_always_fails_is_parked_and_the_others_go_on():
     class Picky(Simulated):
         batch = 1

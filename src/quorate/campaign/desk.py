@@ -76,8 +76,8 @@ class Desk:
 
     @property
     def out(self) -> int:
-        """Asks that are neither answered nor parked."""
-        return len(self.parcels) + len(self.posted)
+        """Asks that this run waits for; those that a broken desk cannot send it does not wait for."""
+        return len(self.posted) + (0 if self.broken else len(self.parcels))
 
     def add(self, ask: Ask, now: float, *, doubtful: bool = False) -> None:
         """An ask to be sent; a doubtful one is looked for first.
