@@ -5,9 +5,9 @@
 over all policies, randomised ones included, that may ask any class at any step; where the classes or their caps
 cannot decide all items, the bounds are on the decided ones.
 
-Column generation: the master mixes the policies found so far, its multipliers price a Bayes problem (`bellman`), whose
-solution is the next policy; its exact figures come from `forward`.  The Bayes values give a lower bound for *every*
-policy, so the result carries its own proof of optimality: ``gap``.
+Column generation: the master mixes the policies found so far, its multipliers price a Bayes problem (`bellman`),
+whose solution is the next policy; its exact figures come from `forward`.  The Bayes values give a lower bound for
+*every* policy, so the result carries its own proof of optimality: ``gap``.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ _ORDER, _DRAWS = 11, 12  # separate streams of dice
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
-    """Section by section in the module's own words; the promise is Bayesian, without a proof."""
+    """Explore, batches, re-open; ``average`` (or the task's) promises the average error instead."""
 
     name: str = "calibrated"
     promise: str = (
