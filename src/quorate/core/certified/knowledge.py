@@ -17,7 +17,8 @@ from quorate.core.estimators.em import compress, fit_counts
 from quorate.core.estimators.posterior import estimate_of, posterior_draws
 from quorate.model import OPEN, BoolArray, Estimate, FloatArray, Task, View
 
-_DRAWS: Final = 32
+_DRAWS: Final = (32, 256)  # at least, at most: more where a small chance that another class is better matters more,
+_PER_DRAW: Final = 50  # one for so many items
 _ALIVE: Final = 0.04  # a class that is best in fewer of the draws is not explored on
 _AT_LEAST: Final = 3  # classes that are explored, so that one answer of each can tell them apart
 
@@ -44,7 +45,8 @@ class Knowledge:
             belief=task.belief,
             prior_belief=task.prior_belief,
         )
-        accuracy, prior = posterior_draws(rows.unique, rows.weight, fit, draws=_DRAWS, rng=rng)
+        draws = int(np.clip(task.items // _PER_DRAW, *_DRAWS))
+        accuracy, prior = posterior_draws(rows.unique, rows.weight, fit, draws=draws, rng=rng)
         return cls(accuracy, prior, estimate_of(fit, accuracy, prior))
 
     def belief(self, worker_class: int) -> Belief:
