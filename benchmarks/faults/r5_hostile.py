@@ -1,4 +1,4 @@
-"""R5: a hostile platform — each of seventeen behaviours on some hundred purchases.
+"""R5: a hostile platform — each of eighteen behaviours on some hundred purchases.
 
 One campaign a behaviour, three tenths of the calls (or answers) spoilt by it.  Whatever it does: what was charged is
 what is recorded, nothing is bought twice, the process lives and finishes, an ask is tried at most eight times,
@@ -20,13 +20,25 @@ from quorate.campaign import desk, runner
 
 SHARE = 0.3
 NAMED: dict[str, str] = {  # how the behaviour shows in the report or in status; "" where nothing is wrong to see
-    "500-before": "post: ServerError", "500-after": "post: ServerError", "500-half": "post: ServerError",
-    "dead-line-before": "post: ConnectionResetError", "dead-line-after": "post: ConnectionResetError",
-    "429": "post: TooManyRequests", "hang": "post: TimeoutError", "409": "post: KeyConflict",
-    "reply-twice": "known", "out-of-order": "", "slow-answer": "expired", "unknown-id": "stray",
-    "another-campaign": "stray", "wrong-class": "an answer for another class",
-    "label-outside": "label outside the spec", "malformed-json": "poll: JSONDecodeError", "huge-body": "poll: BodyTooLarge", "key-memory": "find",
-}  # fmt: skip
+    "500-before": "post: ServerError",
+    "500-after": "post: ServerError",
+    "500-half": "post: ServerError",
+    "dead-line-before": "post: ConnectionResetError",
+    "dead-line-after": "post: ConnectionResetError",
+    "429": "post: TooManyRequests",
+    "hang": "post: TimeoutError",
+    "409": "post: KeyConflict",
+    "reply-twice": "known",
+    "out-of-order": "",
+    "slow-answer": "expired",
+    "unknown-id": "stray",
+    "another-campaign": "stray",
+    "wrong-class": "an answer for another class",
+    "label-outside": "label outside the spec",
+    "malformed-json": "poll: JSONDecodeError",
+    "huge-body": "poll: BodyTooLarge",
+    "key-memory": "find",
+}
 OTHER_ANSWERS = ("slow-answer", "label-outside")  # there the answers differ, and so may the decisions
 MUTANTS = ("believe-anybody", "forget-the-memory", "drop-late-answers", "labels-dropped")
 
@@ -66,7 +78,7 @@ def _campaign(folder: Path, seed: int, mood: str, items: int, mutant: str | None
         memory = 0.2
         options.update(moods=["500-after", "hang"], key_memory=memory)
     elif mood == "wrong-class":
-        options.update(latency=0.1, faults=0.9)
+        options.update(latency=0.2, faults=0.9)
     elif mood == "slow-answer":
         patience = 0.5
         options.update(slow=1.5, faults=0.02)
@@ -75,7 +87,12 @@ def _campaign(folder: Path, seed: int, mood: str, items: int, mutant: str | None
         def life() -> dict[str, Any]:
             client = h.Client(platform.place, timeout=0.3, key_memory=memory, find_delay=0.0)
             _break(mutant, client)
-            with h.hurry(), h.opened(url, name, items, seed=seed, patience=patience) as campaign:
+            with (
+                h.hurry(),
+                h.opened(
+                    url, name, items, seed=seed, patience=patience, in_flight=10 if mood == "wrong-class" else 40
+                ) as campaign,
+            ):
                 if memory is not None:
                     desk.FIRST_PAUSE = 0.15  # type: ignore[misc]  # as long as the memory, nearly
                 report = campaign.run({one.name: client for one in campaign.spec.classes}, buyers=8)
