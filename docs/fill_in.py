@@ -1,4 +1,4 @@
-"""Runs the console blocks of pages and writes what they print below each command: ``python docs/fill_in.py docs/tour.md``.
+"""Runs a page's console blocks and writes below each command what it prints: ``python docs/fill_in.py docs/tour.md``.
 
 Output with ``...`` in it that still matches is left as it is, and so are blocks that are skipped.
 """
@@ -33,7 +33,15 @@ def _run(command: str, folder: str) -> str:
     line, _, expected = command.partition("\n")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     shell = {**os.environ, "PATH": path, "COLUMNS": "100", "NO_COLOR": "1"}
-    run = subprocess.run(line, shell=True, cwd=folder, env=shell, text=True, capture_output=True, check=False)
+    run = subprocess.run(  # a reader's shell
+        line,
+        shell=True,
+        cwd=folder,
+        env=shell,
+        text=True,
+        capture_output=True,
+        check=False,  # noqa: S602
+    )
     printed = (run.stdout + run.stderr).strip("\n")
     as_expected = doctest.OutputChecker().check_output(expected.strip() + "\n", printed.strip() + "\n", FLAGS)
     if "..." in expected and as_expected:

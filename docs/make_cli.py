@@ -52,7 +52,8 @@ def _command(name: str, command: Any) -> Iterator[str]:
         called = (one.metavar or one.name.upper()) if one.param_type_name == "argument" else " ".join(one.opts)
         default = "–" if callable(one.default) or one.default is None or one.default is False else f"`{one.default}`"
         required = "needed" if one.required else default
-        yield f"| `{called.replace('|', ' or ')}` | {_plain(one.help or '').replace('|', chr(92) + '|')} | {required} |"
+        meaning = _plain(one.help or "").replace("|", "\\|")
+        yield f"| `{called.replace('|', ' or ')}` | {meaning} | {required} |"
 
 
 def _plain(text: str) -> str:
