@@ -90,7 +90,7 @@ def parse_campaign(text: str, path: Path = Path("campaign.toml")) -> CampaignFil
     """
     try:
         top = tomllib.loads(text.removeprefix("\ufeff"))
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # not TOML, or a number of thousands of digits
         raise FileError(f"{path} is not TOML: {error}.", hint='Texts stand in quotes: name = "toxicity".') from None
     except RecursionError:
         raise FileError(f"{path} is nested too deeply.", hint="A campaign needs no lists within lists.") from None
