@@ -1,0 +1,5 @@
+"""``python -m quorate`` is ``quorate``."""
+
+from quorate.interfaces.cli import main
+
+main()
