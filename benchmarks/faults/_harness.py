@@ -57,6 +57,7 @@ def main(bar: str, run: Callable[[argparse.Namespace], dict[str, Any]], mutants:
     parser.add_argument("--quick", action="store_true", help="a short version, as the tests run it")
     parser.add_argument("--mutant", choices=mutants, help="break the product on purpose: the bar must fail")
     parser.add_argument("--store", choices=("sqlite", "postgres"), help="one store instead of all that are there")
+    parser.add_argument("--campaigns", type=int, help="how many, where the script's own number is not wanted")
     options = parser.parse_args()
     began = time.monotonic()
     try:
@@ -312,7 +313,7 @@ def opened(url: str, name: str, items: int, **fields: Any) -> Campaign:
     try:
         return Campaign.open(url, name)
     except SpecError:
-        fields = {"policy": "sym-imcw", "budget": PLENTY, "in_flight": 40, "seed": 7, "lease": 1.0, **fields}
+        fields = {"policy": "sym-imcw", "budget": PLENTY, "in_flight": 40, "seed": 7, "lease": 0.5, **fields}
         classes = [WorkerClass(**one) for one in fields.pop("classes", CLASSES)]
         return Campaign.create(url, name=name, items={f"i{j}": f"text {j}" for j in range(items)},
                                labels=["0", "1"], classes=classes, **fields)  # fmt: skip

@@ -35,6 +35,7 @@ def ends(dice: Random, kills: int) -> Iterator[End]:
 def bar(options: argparse.Namespace) -> dict[str, Any]:
     """All campaigns over all stores."""
     campaigns, kills = (2, 5) if options.quick or options.mutant else (20, 14)
+    campaigns = options.campaigns or campaigns
     failures: list[str] = []
     figures: dict[str, Any] = {}
     with h.workplace() as folder, h.stores(options.store, folder) as urls:

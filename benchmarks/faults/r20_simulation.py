@@ -159,7 +159,7 @@ def lived(seed: int, *, calm: bool, mutant: str | None, turns: int = LONGEST) ->
 
     def counted(self: Any) -> bool:
         world.turns += world.left <= 0
-        world.idle += 1
+        world.idle += world.left > 0
         if world.turns > turns or world.idle > IDLE:
             raise RuntimeError(f"not at its end {turns} turns after the misfortunes")
         return turn(self)

@@ -58,12 +58,14 @@ def campaign(folder: Path, seed: int, listing: bool, mutant: str | None) -> dict
                 kept = [row for row in campaign.decisions() if row["failure"] == "parked"]
                 shown = sum(times for trouble in report.trouble.values() for what, times in trouble.items()
                             if what.startswith("parked"))  # fmt: skip
-                return {"parked": len(kept), "shown": shown, "done": report.done}
+                doubts = sum(times for trouble in report.trouble.values() for what, times in trouble.items()
+                             if what.startswith("post"))  # fmt: skip
+                return {"parked": len(kept), "doubts": doubts, "shown": shown, "done": report.done}
 
         end = h.from_child(life, folder)
         charges, heard = platform.charges(), platform.control()
     judged = h.from_child(lambda: h.judge(url, name, charges, parked=True), folder)
-    wrong, met = judged["wrong"], sum(heard["met"].values())
+    wrong, met = judged["wrong"], end["doubts"]
     if end["parked"] > met:
         wrong.append(f"{end['parked']} parked, though only {met} calls went wrong")
     if end["parked"] != end["shown"]:
