@@ -33,14 +33,8 @@ def _run(command: str, folder: str) -> str:
     line, _, expected = command.partition("\n")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     shell = {**os.environ, "PATH": path, "COLUMNS": "100", "NO_COLOR": "1"}
-    run = subprocess.run(  # a reader's shell
-        line,
-        shell=True,
-        cwd=folder,
-        env=shell,
-        text=True,
-        capture_output=True,
-        check=False,  # noqa: S602
+    run = subprocess.run(  # noqa: S602 — typed as a reader would, into a shell
+        line, shell=True, cwd=folder, env=shell, text=True, capture_output=True, check=False
     )
     printed = (run.stdout + run.stderr).strip("\n")
     as_expected = doctest.OutputChecker().check_output(expected.strip() + "\n", printed.strip() + "\n", FLAGS)

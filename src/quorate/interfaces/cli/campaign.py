@@ -142,6 +142,8 @@ def _report(report: Report, currency: str, file: str, as_json: bool) -> None:
         say(f"Interrupted; everything bought is recorded.  Go on with: quorate run {file}")
     elif report.done:
         say(f"Done.  Take the labels with: quorate labels {file} --to labels.csv")
+        if report.undecided:
+            say(f"Why {report.undecided:,} are undecided says: quorate status {file}")
     else:
         say(f"Not done.  See why with: quorate status {file}")
 
