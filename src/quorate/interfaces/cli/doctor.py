@@ -17,6 +17,14 @@ ILL = 1
 @app.command()
 def doctor(
     campaign: Annotated[str, typer.Argument(metavar="CAMPAIGN", help="The campaign's TOML file.")] = "campaign.toml",
+    restored: Annotated[
+        bool,
+        typer.Option(
+            "--restored",
+            help="The store was put back from a backup: mark it, so that the next run asks the platforms what they"
+            " have that it lacks before it buys.",
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Check the file, the policy, the items, the platforms and every row of the store; say what to mend."""
@@ -48,6 +56,8 @@ def doctor(
         check("policy", policy)
         check("items", lambda: f"{len(items_of(one)):,} items, every id its own.")
         check("platforms", lambda: f"{', '.join(platforms_of(one))} can be asked.")
+        if restored:
+            check("restored", lambda: _mark_restored(one))
         check("store", lambda: _store(one) if started(one) else "Nothing has been bought yet.")
         check("money", lambda: _money(one))
     if json:
@@ -59,6 +69,15 @@ def doctor(
                 say(f"    {finding['hint']}")
     if not all(one["well"] for one in findings):
         raise typer.Exit(ILL)
+
+
+def _mark_restored(place: Any) -> str:
+    """Say in the store that it is a backup come back."""
+    from quorate.registry import lookup
+
+    with lookup("stores", place.store.partition(":")[0])(place.store) as store:
+        store.restored()
+    return "Marked as put back from a backup; the next run asks the platforms first."
 
 
 def _store(place: Any) -> str:
