@@ -12,7 +12,8 @@ from quorate.errors import QuorateError
 from quorate.files import open_items, read_answers
 
 PIECES = [
-    b"id", b"text", b"item,class,label", b",", b";", b"\t", b"\n", b"\r\n", b"\r", b'"', b'""', b"'", b"a", b"b", b"0",
+    b"id", b"text", b"item,class,label", b",", b";", b"\t", b"\n", b"\r\n", b"\r", b'"', b'""', b"'", b"a", b"b",
+    b"0",
     b"1", b"-1.5e3", b"\x00", b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf", b"\xff", "é".encode(), b"=1+1", b" ", b"{",
     b"}", b"[", b"]", b":", b'{"id": "a"}', b'{"id": "b", "x": [1, {}]}', b"null", b"NaN", b"1e999", b"\\ud800",
     b"\\u0000", b"true", b"\x1f\x8b\x08\x00", b"PAR1",

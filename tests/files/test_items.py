@@ -65,8 +65,8 @@ def test_every_source_gives_the_same_items(put, tmp_path):
         CSV.encode("utf-32"),
         CSV.replace("\n", "\r\n").replace("Grüße,\r\n", "Grüße,\n").encode(),
         (CSV.rstrip("\n") + "\n\n\n").encode(),
-        "id\ttext\tn\na\t\"Grüße,\n»zwei« Zeilen\"\t1\nb\t\"with \"\"quotes\"\", commas\"\t2\nc\t日本語 🎉\t3".encode(),
-        "id;text;n\na;\"Grüße,\n»zwei« Zeilen\";1\nb;\"with \"\"quotes\"\", commas\";2\nc;日本語 🎉;3".encode(),
+        'id\ttext\tn\na\t"Grüße,\n»zwei« Zeilen"\t1\nb\t"with ""quotes"", commas"\t2\nc\t日本語 🎉\t3'.encode(),
+        'id;text;n\na;"Grüße,\n»zwei« Zeilen";1\nb;"with ""quotes"", commas";2\nc;日本語 🎉;3'.encode(),
     ],
 )  # fmt: skip
 def test_csv_in_any_usual_dress(put, content):
