@@ -15,13 +15,13 @@ help:  ## show what there is to make
 $(VENV)/.demo: pyproject.toml
 	@echo "Setting up $(VENV) for the demo (once, about half a minute) ..."
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/pip install --quiet --editable '.[demo]'
+	@$(BIN)/pip install -qq --editable '.[demo]'
 	@touch $@
 
 $(VENV)/.test: pyproject.toml
 	@echo "Setting up $(VENV) for development (once, about a minute) ..."
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/pip install --quiet --editable '.[test]'
+	@$(BIN)/pip install -qq --editable '.[test]'
 	@touch $@ $(VENV)/.demo
 
 demo: $(VENV)/.demo  ## label a real data set end to end: killed half-way, resumed, certified (two minutes)
@@ -47,7 +47,7 @@ docs: $(VENV)/.test  ## build the documentation, warnings as errors
 	@echo "Open docs/_build/html/index.html"
 
 bench: $(VENV)/.test  ## run the benchmarks; results go to benchmarks/results
-	@$(BIN)/pip install --quiet --editable '.[bench]'
+	@$(BIN)/pip install -qq --editable '.[bench]'
 	@$(BIN)/python benchmarks/run.py
 
 repro: $(VENV)/.demo  ## remake the paper's table and figures
