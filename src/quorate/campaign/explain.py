@@ -121,7 +121,7 @@ def _verdict(campaign: Campaign, cohort: Cohort, row: int) -> dict[str, Any]:
         "reason": REASONS[decider.reason[at]],
         "label": None if label is None else spec.labels[label],
         "confidence": None if np.isnan(one) or label is None else (one if label == 1 else 1 - one),
-        "promise": campaign.policy.promise if verdict >= 0 else "",
+        "promise": campaign.promise if verdict >= 0 else "",
         "evidence": None if np.isnan(evidence) else evidence,
         "evidence_name": decider.stages[stage].plan.evidence_name if stage >= 0 else None,
         "stage": decider.stages[stage].name if stage >= 0 else None,

@@ -71,7 +71,7 @@ def labels(campaign: Campaign) -> Labels:
     label = np.where(gold, fold.gold, np.where(verdict >= 0, verdict, np.where(status == 2, likelier, OPEN)))
     right = np.where(label == 1, confidence, np.where(label == 0, 1 - confidence, np.nan))
     names = np.array([*campaign.spec.labels, None], dtype=object)
-    promise = np.array(["", campaign.policy.promise, "", "given"], dtype=object)
+    promise = np.array(["", campaign.promise, "", "given"], dtype=object)
     answers, cost = spent_on(campaign)
     return Labels(
         item=item_ids(campaign),

@@ -41,6 +41,18 @@ from quorate.spec import Spec
 Int = NDArray[np.int64]
 
 
+def promise_of(policy: Policy, *, average: bool) -> str:
+    """The words of a policy's guarantee; ``average`` weakens it where the policy has an ``average_promise``.
+
+    >>> "share of wrong labels" in promise_of(lookup("policies", "calibrated"), average=True)
+    True
+    >>> policy = lookup("policies", "certified")
+    >>> promise_of(policy, average=True) == policy.promise
+    True
+    """
+    return str(getattr(policy, "average_promise", policy.promise)) if average else policy.promise
+
+
 class Machine:
     """The part of a `quorate.campaign.engine.Campaign` that turns in columns: fold, barriers, claims, records.
 
@@ -71,6 +83,12 @@ class Machine:
     @property
     def policy(self) -> Policy:
         return self.fold.policy
+
+    @property
+    def promise(self) -> str:
+        """What holds of every label: the weaker words as soon as some items are labelled to keep the average only."""
+        average = self.spec.average or any(one.decider.task.average for one in self.fold.cohorts)
+        return promise_of(self.policy, average=average)
 
     def _usable(self) -> None:
         if self._closed:

@@ -36,7 +36,7 @@ def status(campaign: Campaign) -> dict[str, Any]:
         "state": row.state,
         "done": cohort is not None and cohort.decider.done and not (fold.cohort_of < 0).any(),
         "policy": campaign.policy.name,
-        "promise": campaign.policy.promise,
+        "promise": campaign.promise,
         "accuracy": campaign.spec.accuracy,
         "currency": campaign.spec.currency,
         "stage": cohort.decider.stage.name if cohort is not None and cohort.decider.stages else None,

@@ -97,7 +97,7 @@ def html(found: Certificate) -> str:
 def _head(found: Certificate) -> str:
     tiles = [
         ("Labelled", f"{found.labelled:,}", f"of {found.items:,}"),
-        ("Promised", f"{found.accuracy:.4g}", "right, by true label"),
+        ("Promised", f"{found.accuracy:.4g}", "right"),
         ("Paid", money(found.spent), found.currency),
         ("Per item", money(found.spent / found.items) if found.items else "–", found.currency),
     ]

@@ -44,6 +44,14 @@ TOLERANCE: Final = 1.05  # re-open when a predicted error exceeds this many time
 DRAWS: Final = 40
 WORLDS: Final = 16  # draws that a plan is judged by
 _ORDER, _DRAWS = 11, 12  # separate streams of dice
+FOR_EACH_LABEL: Final = (
+    "calibrated (Bayes, plug-in): if the model holds, each label's conditional error — wrong given the true "
+    "label — is at most alpha; no proof"
+)
+ON_AVERAGE: Final = (
+    "calibrated on average (Bayes, plug-in): if the model holds, the share of wrong labels is at most alpha, "
+    "though more of one true label may be wrong than of the other; no proof"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +59,17 @@ class Calibrated:
     """Explore, batches, re-open; ``average`` (or the task's) promises the average error instead."""
 
     name: str = "calibrated"
-    promise: str = (
-        "calibrated (Bayes, plug-in): if the model holds, each label's conditional error — wrong given the true "
-        "label — is at most alpha; no proof"
-    )
     average: bool = False
+
+    @property
+    def promise(self) -> str:
+        """What holds of a label, unless the task asks for the average."""
+        return ON_AVERAGE if self.average else FOR_EACH_LABEL
+
+    @property
+    def average_promise(self) -> str:
+        """What holds of a label where the task asks for the average."""
+        return ON_AVERAGE
 
     def stages(self, task: Task, view: View) -> Iterator[Stage]:
         """Explore, batches, re-open."""

@@ -28,6 +28,7 @@ def doctor(
     json: Json = False,
 ) -> None:
     """Check the file, the policy, the items, the platforms and every row of the store; say what to mend."""
+    from quorate.campaign.machine import promise_of
     from quorate.interfaces.places import items_of, platforms_of, started
     from quorate.registry import lookup
     from quorate.spec import CampaignFile, read_campaign
@@ -51,7 +52,8 @@ def doctor(
         one = place[0]
 
         def policy() -> str:
-            return f"{one.spec.policy}: {lookup('policies', one.spec.policy).promise}"
+            promise = promise_of(lookup("policies", one.spec.policy), average=one.spec.average)
+            return f"{one.spec.policy}: {promise}"
 
         check("policy", policy)
         check("items", lambda: f"{len(items_of(one)):,} items, every id its own.")
