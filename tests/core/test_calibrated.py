@@ -56,7 +56,7 @@ HARD_TASKS = {
 
 
 @pytest.mark.parametrize("name", HARD_TASKS)
-@pytest.mark.parametrize("items", [1, 20, 90])
+@pytest.mark.parametrize("items", [1, pytest.param(20, marks=pytest.mark.slow), 90])
 def test_every_task_ends_with_a_verdict_for_each_item(name, items):
     instance = HARD_TASKS[name]
     one = run_one(instance, Calibrated(), task_of(instance, items, 5, item_cap=60))
@@ -69,7 +69,7 @@ def test_every_task_ends_with_a_verdict_for_each_item(name, items):
     assert all(stage.name.split()[0] in ("explore", "batch", "re-open") for stage in decider.stages)
 
 
-@pytest.mark.parametrize("alpha", [0.001, 0.01, 0.3])
+@pytest.mark.parametrize("alpha", [pytest.param(0.001, marks=pytest.mark.slow), 0.01, 0.3])
 def test_other_levels(alpha):
     mean, se = campaigns(ASYM, 400, 4, first_seed=50, alpha=alpha)
     assert (mean[1:3] <= alpha + 3 * se[1:3] + 1e-9).all()

@@ -54,9 +54,7 @@ def test_the_figures_of_the_document(instance, alpha, average, cost):
     assert len(plan.table) <= 3
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.integers(0, 10**6))
-def test_optimal_and_within_bounds_on_any_instance(seed):
+def optimal_and_within_bounds(seed):
     rng = np.random.default_rng(seed)
     classes = int(rng.integers(1, 6))
     accuracy = rng.uniform(0.6, 0.999, (classes, 2))
@@ -72,6 +70,19 @@ def test_optimal_and_within_bounds_on_any_instance(seed):
     assert more.lower_bound <= plan.cost * 1.001
 
 
+@settings(max_examples=8, deadline=None)
+@given(st.integers(0, 10**6))
+def test_optimal_and_within_bounds(seed):
+    optimal_and_within_bounds(seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6))
+def test_optimal_and_within_bounds_on_any_instance(seed):
+    optimal_and_within_bounds(seed)
+
+
 def test_symmetries():
     base = oracle(ASYM.accuracy, ASYM.price, alpha=(0.05, 0.02), prior=0.3)
     swapped = oracle(ASYM.accuracy[:, ::-1], ASYM.price, alpha=(0.02, 0.05), prior=0.7)
@@ -82,7 +93,9 @@ def test_symmetries():
     assert base.error == pytest.approx([0.05, 0.02], rel=1e-6)
 
 
-@pytest.mark.parametrize(("c", "alpha"), [(0.505, 0.05), (0.55, 0.05), (0.55, 0.01)])
+@pytest.mark.parametrize(
+    ("c", "alpha"), [pytest.param(0.505, 0.05, marks=pytest.mark.slow), (0.55, 0.05), (0.55, 0.01)]
+)
 def test_one_poor_class_costs_what_wald_says(c, alpha):
     """With tiny steps an optimal plan is Wald's test: (1 - 2 a) log((1-a)/a) / information answers."""
     plan = oracle([(c, c)], [1.0], alpha=alpha)
