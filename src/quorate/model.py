@@ -133,7 +133,7 @@ class Task:
     """
 
     price: FloatArray  # (M,) in units of the currency
-    answers_per_item: IntArray  # (M,) NO_CAP where the class has no cap
+    answers_per_item: IntArray  # (M,) NO_CAP where the class has no cap, 0 where it is not to be asked at all
     alpha: float
     uniform: FloatArray  # (N,) item j's own hash-uniform: all the randomness its plan may use
     seed: int

@@ -100,7 +100,7 @@ class Decider:
         self.closed = np.zeros((n, m), np.bool_) if start is None else start.closed.copy()  # nobody left for the item
         self.asked = np.zeros(n, np.int64) if start is None else start.asked.astype(np.int64)  # ordinals given out
         self.folded = self.asked.copy()  # ordinals whose outcome is known and counted
-        self.alive = np.ones(m, np.bool_)
+        self.alive = np.asarray(task.answers_per_item) > 0
         self.verdict = np.full(n, OPEN, np.int8)
         self.reason = np.zeros(n, np.int8)  # index into REASONS
         self.concluded_in = np.full(n, -1, np.int16)  # the stage that gave the verdict

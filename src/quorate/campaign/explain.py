@@ -133,8 +133,11 @@ def _words(campaign: Campaign, story: dict[str, Any]) -> list[str]:
     """The same for people, one sentence a line."""
     currency = campaign.spec.currency
     lines = [f"Item {story['item']} of campaign {campaign.name}: {_outcome(story)}"]
+    before = ""
     for one in story["asks"]:
-        lines.append(f"{one['ordinal'] + 1}. Asked {one['class']}: {one['why']}.")
+        why = " again, for the same reason" if one["why"] == before else f": {one['why']}"
+        lines.append(f"{one['ordinal'] + 1}. Asked {one['class']}{why}.")
+        before = one["why"]
         if one["failure"]:
             lines.append(f"   No answer ({one['failure']}); it cost {show(one['charged'] or 0, currency)}.")
         elif one["charged"] is None:

@@ -142,10 +142,15 @@ def play(
 def task_of(spec: Spec, *, alpha: float | None = None, seed: int = 0) -> Task:
     """What a campaign's policy will know before its first answer, for no items yet; see `task_for`."""
     return Task(
-        np.array(spec.prices) / MICROS, np.array(spec.caps), spec.alpha if alpha is None else alpha,
+        np.array(spec.prices) / MICROS, asked_caps(spec), spec.alpha if alpha is None else alpha,
         np.zeros(0), seed, item_cap=spec.item_cap, safety=spec.safety, average=spec.average,
         belief=np.array([(VAGUE, VAGUE) if one.belief is None else one.belief for one in spec.classes]),
     )  # fmt: skip
+
+
+def asked_caps(spec: Spec) -> IntArray:
+    """Answers per item of each class; none of the trusted ones, which policies do not ask."""
+    return np.where([one.trusted for one in spec.classes], 0, spec.caps)
 
 
 def task_for(task: Task, items: int) -> Task:

@@ -103,10 +103,12 @@ def _play(game: _Game, *, policies: Mapping[str, Policy], task: Task, possible: 
 def _limit(at: tuple[float, int], *, task: Task, possible: Possible) -> float:
     """The least possible cost per item in one world."""
     alpha, world = at
-    cap = None if (task.answers_per_item >= NO_CAP).all() else np.minimum(task.answers_per_item, task.item_cap)
+    asked = task.answers_per_item > 0
+    caps = task.answers_per_item[asked]
+    cap = None if (caps >= NO_CAP).all() else np.minimum(caps, task.item_cap)
     plan = oracle(
-        possible.accuracy[world],
-        task.price,
+        possible.accuracy[world][asked],
+        task.price[asked],
         alpha=alpha,
         prior=float(possible.prior[world]),
         average=task.average,

@@ -6,6 +6,7 @@ that it has, and played on from there.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from quorate.campaign.decider import NOBODY_LEFT
-from quorate.campaign.forecast import WORLDS, Forecast, Played, Possible, Recorded, play
+from quorate.campaign.forecast import WORLDS, Forecast, Played, Possible, Recorded, asked_caps, play
 from quorate.core.estimators.em import compress, fit_counts
 from quorate.core.estimators.posterior import posterior_draws
 from quorate.core.hashing import generator, mix, uniform
@@ -38,10 +39,11 @@ def remaining(campaign: Campaign, *, seed: int = 0, worlds: int = WORLDS, run: M
     if cohort is None or possible is None:
         return None
     decider, asks = cohort.decider, campaign.decisions().asks
+    task = replace(decider.task, answers_per_item=asked_caps(campaign.spec))
     exhausted = asks["failure"] == FAILURES.index("exhausted")
     recorded = Recorded(cohort.local(asks["item"]), asks["ordinal"], np.where(exhausted, NOBODY_LEFT, asks["label"]))
     one = partial(
-        _play_on, policy=campaign.policy, task=decider.task, counts=decider.counts, recorded=recorded,
+        _play_on, policy=campaign.policy, task=task, counts=decider.counts, recorded=recorded,
         possible=possible, seed=seed,
     )  # fmt: skip
     played = list(run(one, range(worlds)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from quorate.errors import FileError
+from quorate.errors import FileError, SpecError
 from quorate.interfaces.cli._app import Json, app
 from quorate.interfaces.cli._output import print_json, print_table, say
 
@@ -220,13 +220,25 @@ def _money(amount: int, currency: str = "") -> str:
     return show(amount, currency)
 
 
+def _campaign_and(words: list[str], what: str) -> tuple[str, str]:
+    """A campaign, which may be left out, and one more word."""
+    if len(words) > 2:
+        raise SpecError(
+            f"Expected a campaign and {what}, got {len(words)} words: {' '.join(words)}.",
+            hint='Put quotes round what has a space in it, like "500 USD".',
+        )
+    return (words[0], words[1]) if len(words) == 2 else ("campaign.toml", words[0])
+
+
 @app.command()
 def explain(
-    campaign: File, item: Annotated[str, typer.Argument(metavar="ITEM", help="The item's id.")], json: Json = False
+    words: Annotated[list[str], typer.Argument(metavar="[CAMPAIGN] ITEM", help="The campaign, and the item's id.")],
+    json: Json = False,
 ) -> None:
     """Why each question about ITEM was asked, what came, what it cost, and when and why it stopped."""
     from quorate.interfaces.places import open_campaign
 
+    campaign, item = _campaign_and(words, "an item")
     with open_campaign(campaign, read_only=True) as one:
         story = one.explain(item)
     if json:
@@ -238,13 +250,16 @@ def explain(
 
 @app.command()
 def budget(
-    campaign: File,
-    amount: Annotated[str, typer.Argument(metavar="AMOUNT", help='The new budget, like "500 USD".')],
+    words: Annotated[
+        list[str],
+        typer.Argument(metavar="[CAMPAIGN] AMOUNT", help='The campaign, and its new budget, like "500 USD".'),
+    ],
     json: Json = False,
 ) -> None:
     """Change what may be spent.  More money re-opens the items that were left for want of it."""
     from quorate.interfaces.places import open_campaign
 
+    campaign, amount = _campaign_and(words, "an amount")
     with open_campaign(campaign) as one:
         one.set_budget(amount)
         money = one.ledger.money()
