@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from quorate.core.exact import performance
@@ -116,6 +116,7 @@ def test_swapping_the_labels_swaps_the_columns(alpha: float, c0: float, c1: floa
 
 
 @given(st.floats(0.0, 1.0), st.floats(0.0, 1.0), st.integers(0, 60))
+@example(0.0, 0.2899940712929912, 3)
 @settings(max_examples=40)
 def test_no_mass_is_lost(c0: float, c1: float, cap: int) -> None:
     exact = performance(HoeffdingTest(0.1), (c0, c1), cap=cap)

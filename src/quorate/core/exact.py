@@ -81,5 +81,5 @@ def performance(
         grown[:, 1:] += mass * p_one
         mass, t = grown, t + 1
     by_t = np.array(stopped)
-    answers = np.arange(len(by_t)) @ by_t + t * undecided
+    answers = np.minimum(np.arange(len(by_t)) @ by_t + t * undecided, t)  # a mean of numbers up to t, rounding or not
     return Performance(answers, error, undecided, by_t, cap)

@@ -16,11 +16,13 @@ from quorate.model import FloatArray
 def kl_bernoulli(p: ArrayLike, q: ArrayLike) -> FloatArray:
     """d(p, q) = p log(p/q) + (1−p) log((1−p)/(1−q)).  Paper: Section II, where the second term lacks its log.
 
+    The terms have opposite signs; where they cancel to within rounding the result may be 0, but never below it.
+
     >>> kl_bernoulli([0.5, 0.75, 1.0], 0.5).round(4)
     array([0.    , 0.1308, 0.6931])
     """
     p, q = np.asarray(p, np.float64), np.asarray(q, np.float64)
-    return np.asarray(rel_entr(p, q) + rel_entr(1 - p, 1 - q))
+    return np.asarray(np.maximum(rel_entr(p, q) + rel_entr(1 - p, 1 - q), 0.0))
 
 
 def log_threshold(t: ArrayLike, alpha: float) -> FloatArray:
