@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 
 SHORT = 24  # cells up to this long are never wrapped
+GUTTER = 3  # columns of nothing between two cells
 PIPED_WIDTH = 120  # nobody's window is narrower than a file
 
 
@@ -55,19 +56,40 @@ def plain(value: Any) -> Any:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str | None = None) -> None:
-    """A table with numbers to the right, words to the left."""
+    """A table with numbers to the right, words to the left; columns that do not fit follow below, never cut off."""
     from rich import box
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     rows = [[cell if isinstance(cell, str) else number(cell) for cell in row] for row in rows]
-    for at, name in enumerate(columns):
-        numeric = all(_is_number(row[at]) for row in rows)
-        short = max((len(row[at]) for row in rows), default=0) <= SHORT
-        table.add_column(name, justify="right" if numeric else "left", no_wrap=numeric or short)
-    for row in rows:
-        table.add_row(*row)
-    console().print(table)
+    screen = console()
+    longest = [max(map(len, (name, *(row[at] for row in rows)))) for at, name in enumerate(columns)]
+    short = [max((len(row[at]) for row in rows), default=0) <= SHORT for at in range(len(columns))]
+    widths = [length if brief else min(length, SHORT) for length, brief in zip(longest, short, strict=True)]
+    for part in fitting(widths, screen.width):
+        table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+        for at in part:
+            numeric = all(_is_number(row[at]) for row in rows)
+            table.add_column(columns[at], justify="right" if numeric else "left", no_wrap=numeric or short[at])
+        for row in rows:
+            table.add_row(*(row[at] for at in part))
+        screen.print(table)
+        title = None
+
+
+def fitting(widths: Sequence[int], room: int) -> list[list[int]]:
+    """Columns parted so that each part fits into ``room``; every part begins with the first column.
+
+    >>> fitting([10, 5, 5, 5], 37), fitting([10, 5, 5, 5], 25)
+    ([[0, 1, 2, 3]], [[0, 1], [0, 2], [0, 3]])
+    """
+    parts, left = [[0]], room - widths[0] - GUTTER
+    for at in range(1, len(widths)):
+        if widths[at] + GUTTER > left and len(parts[-1]) > 1:
+            parts.append([0])
+            left = room - widths[0] - GUTTER
+        parts[-1].append(at)
+        left -= widths[at] + GUTTER
+    return parts
 
 
 def number(value: Any, digits: int = 4) -> str:
