@@ -28,6 +28,7 @@ ITEMS: Final = 3000
 BUDGET: Final = "400"
 SAFETY: Final = 0.3
 KILLED_AFTER: Final = 0.4  # of what the campaign will have bought, roughly
+SLICE: Final = 0.02  # seconds that the run may go on before we look again
 VOTES: Final = (1, 3, 5)
 PRICE: Final = 0.05  # of one person's answer
 SOURCE: Final = "the critics' own verdicts"
@@ -105,8 +106,12 @@ def _run_and_kill(file: Path, items: int) -> int:
     enough = int(KILLED_AFTER * 1.8 * items)
     child = subprocess.Popen(_command(file), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
-        while child.poll() is None and _answers(file) < enough:
-            time.sleep(0.05)
+        while child.poll() is None:
+            child.send_signal(signal.SIGSTOP)  # so that it cannot finish while we count
+            if _answers(file) >= enough:
+                break
+            child.send_signal(signal.SIGCONT)
+            time.sleep(SLICE)
     finally:
         child.send_signal(signal.SIGKILL) if child.poll() is None else None
         words = child.communicate()[1]
