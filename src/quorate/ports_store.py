@@ -51,6 +51,7 @@ FAILURES: Final = ("", "exhausted", "refused", "expired", "parked", "same worker
 ANSWERED, EXHAUSTED, REFUSED, EXPIRED, PARKED, SAME_WORKER = range(6)
 
 AS_ASKED: Final = -1  # charged: the price that was asked (0 for a failure)
+DEAREST: Final = 2**40  # micros: beyond a million for one answer, sums of a batch could overflow
 
 State = Literal["running", "paused", "closed"]
 
@@ -162,6 +163,13 @@ class CampaignRow:
     items: int
     head: int  # the seq of the last fact
     digest: int  # over all facts up to head
+
+
+class Wrote(NamedTuple):
+    """The seqs of the facts that a call wrote: ``first`` … ``head``; none if ``first`` is greater."""
+
+    first: int
+    head: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,8 +378,8 @@ class Ledger(Protocol):
         """
         ...
 
-    def keep(self, receipts: Sequence[Receipt]) -> int:
-        """Keep what the platform returned for posted asks; the head afterwards.  A second receipt changes nothing."""
+    def keep(self, receipts: Sequence[Receipt]) -> Wrote:
+        """Keep what the platform returned for posted asks.  A second receipt for the same ask changes nothing."""
         ...
 
     def record(self, answers: NewAnswers) -> Recorded:

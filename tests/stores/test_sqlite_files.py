@@ -24,7 +24,7 @@ from quorate.errors import (
     StoreVersion,
 )
 from quorate.ports_store import NewAnswers, NewAsks
-from quorate.stores import open_store
+from quorate.stores import export_campaign, open_store
 from quorate.stores.group import GroupCommit, Task
 from quorate.stores.sqlite_file import connect, fresh_shape, migrate, shape
 from quorate.testing.store_contract import answers, asks, some_items
@@ -95,6 +95,42 @@ def test_files_that_are_not_ours(path: Path) -> None:
     other.close()
     with pytest.raises(StoreError, match="another program"):
         open_store(url(path))
+    assert [one.name for one in path.parent.iterdir()] == [path.name]
+
+
+def test_what_cannot_be_created_leaves_no_file(path: Path) -> None:
+    new(path)
+    with open_store(url(path)) as store:
+        lines = list(export_campaign(store.open("news")))
+    copy = path.with_name("copy.db")
+    with open_store(url(copy)) as store:
+        for wrong in (
+            lambda: store.create("", uid="u", spec={}, budget=1),
+            lambda: store.import_campaign(lines[:-1]),
+            lambda: store.import_campaign(["nonsense"]),
+        ):
+            with pytest.raises(QuorateError):
+                wrong()
+            assert list(path.parent.glob("copy*")) == []
+        assert store.import_campaign(lines).verify() == len(lines) - 1
+        with pytest.raises(SpecError):
+            store.create("", uid="u", spec={}, budget=1)
+        store.open("news").verify()
+
+
+def test_a_full_disk_beside_the_database_undoes_no_commit(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    new(path)
+    with open_store(url(path)) as store:
+        ledger = store.open("news")
+        monkeypatch.setattr("quorate.stores.files.os.pwrite", _no_room)
+        assert ledger.record(answers([9])).outcome.tolist() == [0]
+    monkeypatch.undo()
+    with open_store(url(path)) as store:
+        assert store.open("news").record(answers([9])).outcome.tolist() == [1]
+
+
+def _no_room(*_: object) -> int:
+    raise OSError(28, "No space left on device")
 
 
 def test_a_newer_versions_file_says_so(path: Path) -> None:
@@ -315,6 +351,47 @@ def test_an_error_reaches_all_who_share_the_commit_and_the_next_goes_on() -> Non
     with pytest.raises(StoreError, match="the disk is gone"):
         commit.run(-1)
     assert commit.run(3) == 3
+
+
+@pytest.mark.parametrize("led", [False, True])
+def test_who_is_interrupted_while_waiting_holds_nobody_up(led: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C in one that waits for its turn, before or just after it was given the lead."""
+    entered, release, ran = threading.Event(), threading.Event(), []
+
+    def execute(tasks: list[Task[int]]) -> None:
+        entered.set()
+        release.wait(5)
+        ran.extend(task.job for task in tasks)
+
+    class Interrupted(threading.Event().__class__):  # type: ignore[misc]
+        def wait(self, timeout: float | None = None) -> bool:
+            if led:
+                super().wait(5)
+            raise KeyboardInterrupt
+
+    commit = GroupCommit(execute)
+    with ThreadPoolExecutor(3) as pool:
+        first = pool.submit(commit.run, 1)
+        entered.wait(5)
+        with monkeypatch.context() as patch:
+            patch.setattr("quorate.stores.group.Event", Interrupted)
+            second = pool.submit(commit.run, 2)
+            while len(commit._waiting) < led and not second.done():
+                time.sleep(0.001)
+        if not led:
+            with pytest.raises(KeyboardInterrupt):
+                second.result(5)
+        third = pool.submit(commit.run, 3)
+        while len(commit._waiting) < 1 + led:
+            time.sleep(0.001)
+        release.set()
+        first.result(5)
+        third.result(5)
+        with pytest.raises(KeyboardInterrupt):
+            second.result(5)
+    assert ran == [1, 3]
+    assert commit.run(4) is None
+    assert ran == [1, 3, 4]
 
 
 @pytest.mark.parametrize("place", ["sqlite:", "sqlite://x.db", "mysql://x", "x.db", ""])

@@ -266,8 +266,7 @@ class Machine:
         """Keep what a platform returned for posted asks."""
         with self._lock:
             if receipts:
-                head = self.ledger.keep(receipts)
-                self._seen = head if head == self._seen + len(receipts) else self._seen
+                self._wrote(*self.ledger.keep(receipts))
 
     def _wrote(self, first: int, head: int) -> bool:
         """Whether we know of everything up to what we have just written."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -12,8 +12,6 @@ from quorate.errors import InputError
 from quorate.ports_store import Event, NewItems
 from quorate.stores.head import Desk
 from quorate.stores.tables import TABLES, Columns, Int, Rows, Texts, checksums, digest_of
-
-PRICES: Final = 2**40  # micros: beyond a million a question, sums of a batch could overflow
 
 
 def add(desk: Desk, name: str, ints: Columns, texts: Mapping[str, Texts | None] | None = None) -> Int:

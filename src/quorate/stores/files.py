@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import struct
+from contextlib import suppress
 from pathlib import Path
 from resource import RLIM_INFINITY, RLIMIT_FSIZE, getrlimit
 from typing import Final
@@ -84,14 +85,16 @@ class Companion:
     def write(self, head: Head) -> None:
         """This campaign's ledger has come to here, durably."""
         body = _STAND.pack(head.uid.encode(), head.seq, head.digest, 0)[:-4]
-        os.pwrite(self._file, (body + struct.pack("<I", crc32(body))).ljust(_SLOT, b"\0"), head.id * _SLOT)
+        with suppress(OSError):  # a full disk: then it is behind, which it may be; the commit stands
+            os.pwrite(self._file, (body + struct.pack("<I", crc32(body))).ljust(_SLOT, b"\0"), head.id * _SLOT)
 
     def forget(self) -> None:
         """Where the ledgers stood is of no concern any more."""
         os.ftruncate(self._file, _SLOT)
 
     def close(self) -> None:
-        os.pwrite(self._file, b" " * _SLOT, 0)
+        with suppress(OSError):
+            os.pwrite(self._file, b" " * _SLOT, 0)
         os.close(self._file)
 
 

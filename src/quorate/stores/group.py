@@ -46,7 +46,11 @@ class GroupCommit(Generic[Job]):
             leads = not self._busy
             self._busy = True
         if not leads:
-            task.wake.wait()
+            try:
+                task.wake.wait()
+            except BaseException:  # Ctrl-C
+                self._leave(task)
+                raise
         if not task.done:
             self._lead(task)
         if task.error is not None:
@@ -62,12 +66,25 @@ class GroupCommit(Generic[Job]):
             for task in group:
                 task.error = task.error or error
         finally:
-            with self._lock:
-                heir = self._waiting[0] if self._waiting else None
-                self._busy = heir is not None
             for task in group:
                 task.done = True
+            self._hand_over()
+            for task in group:
                 if task is not own:
                     task.wake.set()
-            if heir is not None:
-                heir.wake.set()
+
+    def _hand_over(self) -> None:
+        """Let the first of those who wait lead the next group."""
+        with self._lock:
+            self._busy = bool(self._waiting)
+            if self._busy:
+                self._waiting[0].wake.set()
+
+    def _leave(self, task: Task[Job]) -> None:
+        """Whoever gives up waiting takes the job along; the lead, if it had just been given it, goes to the next."""
+        with self._lock:
+            waiting = task in self._waiting
+            if waiting:
+                self._waiting.remove(task)
+        if waiting and task.wake.is_set():
+            self._hand_over()

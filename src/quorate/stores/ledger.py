@@ -14,6 +14,7 @@ from quorate.errors import AnswerError, InputError, LifecycleError, SpecError, S
 from quorate.model import Receipt
 from quorate.money import LARGEST, show
 from quorate.ports_store import (
+    DEAREST,
     OURS,
     OUTCOMES,
     AnswerLog,
@@ -33,11 +34,12 @@ from quorate.ports_store import (
     Recorded,
     State,
     Stray,
+    Wrote,
     key_of,
     parse_key,
 )
 from quorate.stores.book import ORDINALS
-from quorate.stores.entries import PRICES, add, add_event, add_items, add_stray, as_column, event_of
+from quorate.stores.entries import add, add_event, add_items, add_stray, as_column, event_of
 from quorate.stores.head import Desk, Look, Shelf
 from quorate.stores.rules import grant
 from quorate.stores.tables import TABLES, Columns, Int
@@ -140,7 +142,7 @@ class Ledger:
         _within("item", item, 2**40)
         _within("ordinal", ordinal, ORDINALS)
         _within("worker_class", worker_class, CLASSES)
-        _within("price", price, PRICES)
+        _within("price", price, DEAREST)
         self._shelf.check_room()
 
         def job(desk: Desk) -> Claimed:
@@ -171,10 +173,11 @@ class Ledger:
 
         return self._shelf.write(job)
 
-    def keep(self, receipts: Sequence[Receipt]) -> int:
+    def keep(self, receipts: Sequence[Receipt]) -> Wrote:
         parts = [parse_key(receipt.key) for receipt in receipts]
 
-        def job(desk: Desk) -> int:
+        def job(desk: Desk) -> Wrote:
+            first = desk.head.seq + 1
             asks: dict[tuple[int, int, int], int] = {}
             for rows in desk.rows(TABLES["ask"], where=("item", sorted({part.item for part in parts}))):
                 columns = (rows.ints[name].tolist() for name in ("epoch", "item", "ordinal", "seq"))
@@ -197,9 +200,9 @@ class Ledger:
             }
             add(desk, "receipt", {"ask": np.array(list(new), np.int64), "at": np.full(len(new), desk.now())}, texts)
             desk.posted([slot for _, slot in new.values()])
-            return desk.head.seq
+            return Wrote(first, desk.head.seq)
 
-        return self._shelf.write(job) if receipts else self.campaign().head
+        return self._shelf.write(job)
 
     def record(self, answers: NewAnswers) -> Recorded:
         columns = checked(answers)

@@ -77,8 +77,13 @@ class PostgresStore:
             finally:
                 if one.closed or self._closed:
                     one.close()
+                    self._drop_idle()  # what broke this one broke them
                 else:
                     self._idle.append(one)
+
+    def _drop_idle(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
 
     def _refuse_unsafe(self, connection: Connection) -> None:
         for name, safe in _SAFE.items():
@@ -199,8 +204,7 @@ class PostgresStore:
 
     def close(self) -> None:
         self._closed = True
-        while self._idle:
-            self._idle.pop().close()
+        self._drop_idle()
 
     def __enter__(self) -> PostgresStore:
         return self
@@ -267,7 +271,7 @@ def _speaking_plainly() -> Iterator[None]:
         raise StoreFull("The PostgreSQL server's disk is full.", hint="Make room there, then run again.") from error
     except (errors.LockNotAvailable, errors.DeadlockDetected, errors.QueryCanceled) as error:
         raise StoreLocked(f"PostgreSQL gave up: {error}.", hint="Try again.") from error
-    except psycopg.DataError as error:
+    except (psycopg.DataError, UnicodeEncodeError) as error:
         raise InputError(
             f"PostgreSQL cannot store a value: {error}.", hint="Remove it; nothing was written."
         ) from error

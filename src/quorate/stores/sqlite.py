@@ -57,6 +57,8 @@ class SqliteStore:
             with self.look() as connection:
                 refuse_rollback(self.path, stands(self.path), heads(connection))
             return
+        companion = Path(f"{self.path}-engine")
+        new = not companion.exists()
         self._companion = Companion(self.path)
         try:
             with speaking_plainly(self.path):
@@ -66,15 +68,20 @@ class SqliteStore:
             if copied:
                 self.restored()
         except BaseException:
+            if new:  # leave nothing beside a file that is not ours
+                companion.unlink(missing_ok=True)
             self._release()
             raise
 
-    def _release(self) -> None:
+    def _close_connections(self) -> None:
         for connection in (*self._readers, self._writer):
             if connection is not None:
                 connection.close()
         self._readers.clear()
         self._writer = None
+
+    def _release(self) -> None:
+        self._close_connections()
         if self._companion is not None:
             self._companion.close()
             self._companion = None
@@ -184,20 +191,33 @@ class SqliteStore:
     def create(
         self, name: str, *, uid: str, spec: Mapping[str, Any], budget: int, items: NewItems | None = None
     ) -> Ledger:
-        self._refuse_closed()
-        if self._writer is None and not self.read_only:
-            self._start()
-        head = new_head(name, uid, budget, self._heads())
-        return self._enter(head, lambda desk: found(desk, spec, items))
+        with self._founding():
+            head = new_head(name, uid, budget, self._heads())
+            return self._enter(head, lambda desk: found(desk, spec, items))
 
     def import_campaign(self, lines: Iterable[str], *, name: str | None = None) -> Ledger:
-        self._refuse_closed()
-        if self._writer is None and not self.read_only:
-            self._start()
         header, chunks = read_lines(lines)
-        ledger = self._enter(header.head(name, self._heads()), lambda desk: header.enter(desk, chunks))
+        with self._founding():
+            ledger = self._enter(header.head(name, self._heads()), lambda desk: header.enter(desk, chunks))
         self._desks.pop(ledger.name)
         return self.open(ledger.name)
+
+    @contextmanager
+    def _founding(self) -> Iterator[None]:
+        """The file, made if need be, and gone again if its first campaign cannot be."""
+        self._refuse_closed()
+        new = not self.path.exists()
+        if self._writer is None and not self.read_only:
+            self._start()
+        try:
+            yield
+        except BaseException:
+            if new and self._companion is not None:
+                self._close_connections()
+                for end in ("", "-wal", "-shm", "-engine"):
+                    Path(f"{self.path}{end}").unlink(missing_ok=True)
+                self._release()
+            raise
 
     def _enter(self, head: Head, job: Callable[[Desk], None]) -> Ledger:
         """A new campaign's row and first facts, in one transaction."""

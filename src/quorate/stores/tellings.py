@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from quorate.errors import AnswerError
 from quorate.ports_store import (
     AS_ASKED,
+    DEAREST,
     FAILURES,
     KNOWN,
     REPEATED,
@@ -21,7 +22,7 @@ from quorate.ports_store import (
     key_of,
 )
 from quorate.stores.book import ORDINALS
-from quorate.stores.entries import PRICES, add, add_stray, as_column
+from quorate.stores.entries import add, add_stray, as_column
 from quorate.stores.head import Desk
 from quorate.stores.rules import Standing, second
 from quorate.stores.tables import TABLES, Int
@@ -35,7 +36,7 @@ def checked(answers: NewAnswers) -> NewAnswers:
     label, charged, failure = columns["label"], columns["charged"], columns["failure"]
     for name, wrong, hint in (
         ("label", (label < -1) | (label >= 2**15), "Give a label's index, or −1 for none."),
-        ("charged", (charged < AS_ASKED) | (charged >= PRICES), "Give micros, or −1 where the asked price stands."),
+        ("charged", (charged < AS_ASKED) | (charged >= DEAREST), "Give micros, or −1 where the asked price stands."),
         ("failure", (failure < 0) | (failure >= SAME_WORKER), f"Give an index into {FAILURES[:SAME_WORKER]}."),
         ("label", (failure > 0) & (label >= 0), "A failure has no label: −1."),
     ):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -371,11 +372,12 @@ class StoreContract:
     def test_receipts_are_kept_once(self, ledger: Ledger) -> None:
         claimed = ledger.claim(asks([0, 1]))
         key = key_of("news", 1, 1, 0)
-        head = ledger.keep([Receipt(key, "crowd", {"job": 1}), Receipt(key, "crowd", {"job": 2})])
-        assert ledger.keep([Receipt(key, "crowd", {"job": 3})]) == head == claimed.head + 1
+        first, head = ledger.keep([Receipt(key, "crowd", {"job": 1}), Receipt(key, "crowd", {"job": 2})])
+        assert first == head == claimed.head + 1
+        assert ledger.keep([Receipt(key, "crowd", {"job": 3})]) == (head + 1, head)
         seqs = ledger.in_flight().asks.seq
         assert ledger.receipts(seqs) == [Receipt(key, "crowd", {"job": 1})]
-        assert ledger.keep([]) == head
+        assert ledger.keep([]) == (head + 1, head)
 
     @pytest.mark.parametrize("key", ["news-1-5-0", "news-2-0-0", "else-1-0-0", "nonsense"])
     def test_a_receipt_for_something_else(self, ledger: Ledger, key: str) -> None:
@@ -483,7 +485,8 @@ class StoreContract:
         ):
             with pytest.raises(QuorateError):
                 store.import_campaign(wrong)
-            assert store.campaigns() == []
+            with suppress(SpecError):  # there is no store, if this import would have made it
+                assert store.campaigns() == []
         assert store.import_campaign(lines).verify() == len(lines) - 1
 
     # --------------------------------------------------------------------------------------- threads
