@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from quorate.errors import FileError, SpecError
+from quorate.errors import FileError, InputError, QuorateError, SpecError
 from quorate.registry import lookup
 from quorate.spec import CampaignFile, read_campaign
 
@@ -69,7 +69,18 @@ def platforms_of(place: CampaignFile) -> Mapping[str, Platform]:
             )
     built: dict[str, Platform] = {}
     for kind, classes in kinds.items():
-        built |= lookup("platforms", kind)(
-            classes, seed=place.spec.seed, labels=place.spec.labels, folder=place.folder
-        )
+        try:
+            built |= lookup("platforms", kind)(
+                classes, seed=place.spec.seed, labels=place.spec.labels, folder=place.folder
+            )
+        except InputError as error:
+            raise SpecError(f"{place.path}: {error.message}", hint=error.hint) from None
+        except QuorateError:
+            raise
+        except Exception as error:  # whatever a plug-in, or a module of the user's, may raise while it is set up
+            raise SpecError(
+                f"{place.path}: the platform {kind!r} of {', '.join(classes)} cannot be set up:"
+                f" {type(error).__name__}: {error}"[:500],
+                hint="Mend its options under [class.platform], or the module that it names.",
+            ) from error
     return {one.name: built[one.name] for one in place.spec.classes if one.name in built}

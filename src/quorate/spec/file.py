@@ -8,37 +8,14 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from quorate.errors import FileError, InputError
 from quorate.model import WorkerClass
-from quorate.money import micros
+from quorate.money import currency_of, micros
 from quorate.spec.campaign import Spec
-
-# key -> (types it may have, what to write)
-_Kind = tuple[tuple[type, ...], str]
-_TEXT: Final[_Kind] = ((str,), "a text in quotes")
-_WHOLE: Final[_Kind] = ((int,), "a whole number")
-_NUMBER: Final[_Kind] = ((int, float), "a number")
-_YES: Final[_Kind] = ((bool,), "true or false")
-_MONEY: Final[_Kind] = ((str, int, float), 'an amount like "0.05" or "300 USD"')
-_LIST: Final[_Kind] = ((list,), "a list in brackets")
-_TABLE: Final[_Kind] = ((dict,), "a table")
-
-_TOP: Final[Mapping[str, _Kind]] = {
-    "name": _TEXT, "labels": _LIST, "accuracy": _NUMBER, "budget": _MONEY, "policy": _TEXT, "seed": _WHOLE,
-    "safety": _NUMBER, "average": _YES, "store": _TEXT, "items": _TABLE, "class": _LIST, "limits": _TABLE,
-}  # fmt: skip
-_ITEMS: Final[Mapping[str, _Kind]] = {"file": _TEXT, "id": _TEXT, "gold": _TEXT}
-_LIMITS: Final[Mapping[str, _Kind]] = {
-    "item_cap": _WHOLE, "in_flight": _WHOLE, "parallel": _WHOLE, "lease": _NUMBER, "patience": _NUMBER,
-}  # fmt: skip
-_CLASS: Final[Mapping[str, _Kind]] = {
-    "name": _TEXT, "price": _MONEY, "answers_per_item": _WHOLE,
-    "repeatable": ((str, bool), '"per_worker", true or false'), "trusted": _YES, "belief": _LIST, "platform": _TABLE,
-}  # fmt: skip
+from quorate.spec.keys import CLASS, ITEMS, LIMITS, PLATFORMS, TOP, check, is_number, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,20 +71,21 @@ def parse_campaign(text: str, path: Path = Path("campaign.toml")) -> CampaignFil
         raise FileError(f"{path} is not TOML: {error}.", hint='Texts stand in quotes: name = "toxicity".') from None
     except RecursionError:
         raise FileError(f"{path} is nested too deeply.", hint="A campaign needs no lists within lists.") from None
-    _check(top, _TOP, f"{path}")
+    check(top, TOP, f"{path}")
     for key in ("name", "labels", "budget", "class"):
         if key not in top:
             raise FileError(f"{path} does not say {key!r}.", hint="`quorate init` writes a complete example.")
     items, limits = top.get("items", {}), top.get("limits", {})
-    _check(items, _ITEMS, f"{path}, table [items]")
-    _check(limits, _LIMITS, f"{path}, table [limits]")
-    classes = [_class(one, f"{path}, [[class]] number {at + 1}") for at, one in enumerate(top["class"])]
+    check(items, ITEMS, f"{path}, table [items]")
+    check(limits, LIMITS, f"{path}, table [limits]")
+    money = _money(top["budget"])
+    budget, currency = _micros(money, f"{path}, budget"), currency_of(money)
+    classes = [_class(one, currency, f"{path}, [[class]] number {at + 1}") for at, one in enumerate(top["class"])]
     known = {key: top[key] for key in ("accuracy", "policy", "seed", "safety", "average") if key in top}
     try:
         spec = Spec(
             name=top["name"], labels=tuple(top["labels"]), classes=tuple(one for one, _ in classes),
-            budget=_money(top["budget"]),  # type: ignore[arg-type]
-            **known, **limits,
+            budget=budget, currency=currency, **known, **limits,
         )  # fmt: skip
     except InputError as error:
         raise FileError(f"{path}: {error.message}", hint=error.hint) from None
@@ -119,43 +97,53 @@ def parse_campaign(text: str, path: Path = Path("campaign.toml")) -> CampaignFil
     )  # fmt: skip
 
 
-def _check(table: Mapping[str, Any], known: Mapping[str, _Kind], where: str) -> None:
-    for key, value in table.items():
-        if key not in known:
-            near = get_close_matches(key, known, n=1)
-            hint = f"Did you mean {near[0]!r}?" if near else f"It may say: {', '.join(known)}."
-            raise FileError(f"{where}: {key!r} means nothing here.", hint=hint)
-        types, words = known[key]
-        right = isinstance(value, types) and (bool in types or not isinstance(value, bool))
-        if not right:
-            raise FileError(f"{where}: {key} = {_shown(value)} is not {words}.", hint=f"Write {words}.")
-
-
-def _class(table: Any, where: str) -> tuple[WorkerClass, Mapping[str, Any]]:
+def _class(table: Any, currency: str, where: str) -> tuple[WorkerClass, Mapping[str, Any]]:
     if not isinstance(table, dict):
-        raise FileError(f"{where}: {_shown(table)} is not a table.", hint="Begin each class with a line [[class]].")
-    _check(table, _CLASS, where)
+        raise FileError(f"{where}: {shown(table)} is not a table.", hint="Begin each class with a line [[class]].")
+    check(table, CLASS, where)
     for key in ("name", "price"):
         if key not in table:
             raise FileError(f"{where} does not say {key!r}.", hint='Every class has a name and a price, like "0.05".')
     fields = {key: value for key, value in table.items() if key != "platform"}
     platform = table.get("platform", {})
-    if platform and not isinstance(platform.get("kind"), str):
-        raise FileError(f"{where}: its platform does not say 'kind'.", hint='Write kind = "simulator", for example.')
+    if platform:
+        _platform(platform, where)
+    price = _money(fields["price"])
+    if currency_of(price, currency) != currency:
+        raise FileError(
+            f"{where}: the price {shown(fields['price'])} is not in the budget's currency, {currency}.",
+            hint="A campaign has one currency: write every price in it.",
+        )
+    fields["price"] = _micros(price, f"{where}, price")
+    if "repeatable" in fields:
+        fields["repeatable"] = str(fields["repeatable"]).lower()
+    if "belief" in fields:
+        fields["belief"] = _belief(fields["belief"], where)
     try:
-        fields["price"] = micros(_money(fields["price"]))
-        if "repeatable" in fields:
-            fields["repeatable"] = str(fields["repeatable"]).lower()
-        if "belief" in fields:
-            fields["belief"] = _belief(fields["belief"], where)
         return WorkerClass(**fields), platform
     except InputError as error:
         raise FileError(f"{where}: {error.message}", hint=error.hint) from None
 
 
+def _platform(table: Mapping[str, Any], where: str) -> None:
+    kind = table.get("kind")
+    if not isinstance(kind, str):
+        raise FileError(f"{where}: its platform does not say 'kind'.", hint='Write kind = "simulator", for example.')
+    if kind in PLATFORMS:
+        options = {key: value for key, value in table.items() if key != "kind"}
+        check(options, PLATFORMS[kind], f"{where}, its platform")
+
+
 def _money(amount: str | int | float) -> str:
     """An amount as its text: a bare 5 in a file is 5 of the currency, never 5 micros."""
     return amount if isinstance(amount, str) else repr(amount)
+
+
+def _micros(amount: str, where: str) -> int:
+    try:
+        return micros(amount)
+    except InputError as error:
+        raise FileError(f"{where}: {error.message}", hint=error.hint) from None
 
 
 def _belief(value: Any, where: str) -> tuple[tuple[float, float], tuple[float, float]]:
@@ -164,9 +152,9 @@ def _belief(value: Any, where: str) -> tuple[tuple[float, float], tuple[float, f
         pairs = ((float(a), float(b)), (float(c), float(d)))
     except (TypeError, ValueError):
         pairs = ((0.0, 0.0), (0.0, 0.0))
-    if min(map(min, pairs)) <= 0:
+    if not all(is_number(count) and count > 0 for pair in pairs for count in pair):
         raise FileError(
-            f"{where}: belief = {_shown(value)} is not two pairs of pseudo-counts above 0.",
+            f"{where}: belief = {shown(value)} is not two pairs of pseudo-counts above 0.",
             hint="Write [[right, wrong], [right, wrong]] for the first and the second label.",
         )
     return pairs
@@ -181,8 +169,3 @@ def _store(url: str, folder: Path) -> str:
         return url
     file = url.removeprefix(prefix)
     return url if file.startswith("/") else f"{prefix}{(folder / file).resolve()}"
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}…"
