@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 SHORT = 24  # cells up to this long are never wrapped
 GUTTER = 3  # columns of nothing between two cells
 PIPED_WIDTH = 120  # nobody's window is narrower than a file
+_ASTRONOMIC = 1e12  # from here on nobody counts the digits
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -56,9 +57,13 @@ def plain(value: Any) -> Any:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str | None = None) -> None:
-    """A table with numbers to the right, words to the left; columns that do not fit follow below, never cut off."""
+    """A table with numbers to the right, words to the left; columns that do not fit follow below, never cut off.
+
+    Cells, names of columns and the title are shown as they are: nobody's "[/b]" is taken for a style.
+    """
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     rows = [[cell if isinstance(cell, str) else number(cell) for cell in row] for row in rows]
     screen = console()
@@ -66,12 +71,18 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title:
     short = [max((len(row[at]) for row in rows), default=0) <= SHORT for at in range(len(columns))]
     widths = [length if brief else min(length, SHORT) for length, brief in zip(longest, short, strict=True)]
     for part in fitting(widths, screen.width):
-        table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+        heading = None if title is None else Text(title)
+        table = Table(title=heading, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
         for at in part:
             numeric = all(_is_number(row[at]) for row in rows)
-            table.add_column(columns[at], justify="right" if numeric else "left", no_wrap=numeric or short[at])
+            table.add_column(
+                Text(columns[at]),
+                justify="right" if numeric else "left",
+                no_wrap=numeric or short[at],
+                overflow="fold",
+            )
         for row in rows:
-            table.add_row(*(row[at] for at in part))
+            table.add_row(*(Text(row[at]) for at in part))
         screen.print(table)
         title = None
 
@@ -95,8 +106,8 @@ def fitting(widths: Sequence[int], room: int) -> list[list[int]]:
 def number(value: Any, digits: int = 4) -> str:
     """A number as people read it.
 
-    >>> number(12.34567), number(1200), number(0.00001234), number(float("inf")), number(None)
-    ('12.35', '1,200', '1.234e-05', '∞', '–')
+    >>> number(12.34567), number(1200), number(0.00001234), number(5e19), number(float("inf")), number(None)
+    ('12.35', '1,200', '1.234e-05', '5.000e+19', '∞', '–')
     """
     value = plain_number(value)
     if value is None or (isinstance(value, float) and math.isnan(value)):
@@ -109,7 +120,7 @@ def number(value: Any, digits: int = 4) -> str:
         return "∞" if value > 0 else "-∞"
     if value == 0 or 1e-3 <= abs(value) < 10 ** (digits - 1):
         return f"{value:.{digits}g}"
-    return f"{value:,.0f}" if abs(value) >= 1 else f"{value:.{digits - 1}e}"
+    return f"{value:,.0f}" if 1 <= abs(value) < _ASTRONOMIC else f"{value:.{digits - 1}e}"
 
 
 def plain_number(value: Any) -> Any:
