@@ -53,8 +53,13 @@ def test_built_in_names(name):
         (CLASS.replace("price = 0.05\n", ""), "key 'price' is None", "Write a number"),
         (CLASS.replace("[0.88, 0.82]", "0.88"), "key 'accuracy' is 0.88", "two probabilities"),
         (CLASS.replace("0.82", "1.0"), "key 'accuracy', second is 1.0", "between 0 and 1"),
+        (CLASS.replace("0.05", "1" + 400 * "0"), "key 'price' is a number of more than", "below 1,000,000,000"),
+        (CLASS.replace("0.05", "1e308"), "key 'price' is 1e+308", "below 1,000,000,000"),
+        ("prior = 1e-300\n" + CLASS, "key 'prior' is 1e-300", "at least 1e-09 away"),
         (CLASS + "answers_per_item = 0", "key 'answers_per_item' is 0", "from 1 to"),
         ("prior = ", "is not TOML", "--help"),
+        (f"prior = {5000 * '9'}", "is not TOML", "--help"),
+        (f"prior = {100_000 * '['}", "is not TOML", "--help"),
     ],
 )
 def test_every_error_names_place_value_and_way_out(text, said, hint):
@@ -69,6 +74,17 @@ def test_a_misspelt_built_in_name():
     with pytest.raises(FileError) as caught:
         load_instance("p1_asym")
     assert caught.value.hint == "Did you mean 'p1-asym'?"
+
+
+def test_a_path_that_no_file_can_have():
+    with pytest.raises(FileError, match="neither a built-in name nor a file"):
+        load_instance(5000 * "x")
+
+
+def test_a_file_with_a_byte_order_mark(tmp_path):
+    path = tmp_path / "world.toml"
+    path.write_text(CLASS, "utf-8-sig")
+    assert load_instance(path).classes == ("crowd",)
 
 
 def test_a_file_that_is_not_text(tmp_path):

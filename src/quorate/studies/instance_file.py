@@ -17,7 +17,6 @@ elsewhere it counts as its middle.
 
 from __future__ import annotations
 
-import math
 import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -32,6 +31,8 @@ from quorate.studies.instances import BUILT_IN, Instance, p1_price
 
 _TOP: Final = ("prior", "alpha", "class")
 _CLASS: Final = ("name", "price", "accuracy", "between", "answers_per_item")
+_EDGE: Final = 1e-9  # closer to 0 or 1 than this nothing changes but the rounding
+_DEAREST: Final = 10**9
 
 
 def load_instance(name_or_path: str | Path) -> Instance:
@@ -43,7 +44,7 @@ def load_instance(name_or_path: str | Path) -> Instance:
     if str(name_or_path) in BUILT_IN:
         return BUILT_IN[str(name_or_path)]
     path = Path(name_or_path)
-    if not path.is_file():
+    if not _is_file(path):
         near = get_close_matches(str(name_or_path), BUILT_IN, n=1)
         raise FileError(
             f"There is no instance {str(name_or_path)!r}: neither a built-in name nor a file.",
@@ -67,8 +68,8 @@ def parse_instance(text: str, file: str = "instance") -> Instance:
     array([2.621])
     """
     try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        table = tomllib.loads(text.removeprefix("\ufeff"))
+    except (ValueError, RecursionError) as error:  # also for a number of too many digits, and for too deep a nest
         raise FileError(
             f"{file} is not TOML: {error}.", hint="See 'quorate simulate --help' for an example."
         ) from None
@@ -101,11 +102,28 @@ def _known(table: Mapping[str, Any], known: tuple[str, ...], place: str) -> None
 
 
 def _number(value: object, place: str, low: float, high: float) -> float:
-    """A number strictly between two bounds."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low < value < high:
-        between = f"between {low} and {high}" if math.isfinite(high) else f"above {low}"
-        raise FileError(f"{place} is {value!r}.", hint=f"It must be a number {between}, both ends excluded.")
+    """A number between two bounds, at least a billionth away from either."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low + _EDGE <= value <= high - _EDGE:
+        between = f"between {low} and {high}" if high <= 1 else f"above {low} and below {high:,}"
+        raise FileError(
+            f"{place} is {_brief(value)}.",
+            hint=f"It must be a number {between}, at least {_EDGE:g} away from either.",
+        )
     return float(value)
+
+
+def _brief(value: object) -> str:
+    """A value in an error: a number of a thousand digits is not printed."""
+    if isinstance(value, int) and abs(value) > 10**18:
+        return f"a number of more than {10**18:,}"
+    return repr(value)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that is too long, a folder that may not be read
+        return False
 
 
 def _name(row: Mapping[str, Any], before: list[str], place: str) -> str:
@@ -150,7 +168,7 @@ def _price(row: Mapping[str, Any], accuracy: np.ndarray[Any, np.dtype[np.float64
         return float(p1_price(accuracy))
     if isinstance(price, str) or price is None:
         raise FileError(f"{place}: key 'price' is {price!r}.", hint='Write a number, or "p1" for the paper\'s price.')
-    return _number(price, f"{place}: key 'price'", 0, math.inf)
+    return _number(price, f"{place}: key 'price'", 0, _DEAREST)
 
 
 def _cap(row: Mapping[str, Any], place: str) -> int:

@@ -28,6 +28,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "bias-identification": BiasIdentification,
     "mle": FixedMLE,
 }
+LEAST_ALPHA: Final = 1e-9  # of whole campaigns and of the limit; a rule alone is followed to any level
 _LONGEST: Final = 20_000  # answers that are followed; what is open then is called undecided
 # The rule that each policy stops with, where it is one rule on one class.
 RULE_OF: Final[Mapping[str, str]] = {
@@ -51,11 +52,13 @@ def rule_named(name: str) -> Rule:
     return RULES[name]
 
 
-def checked_level(instance: Instance, alpha: float | None) -> float:
+def checked_level(instance: Instance, alpha: float | None, least: float = LEAST_ALPHA) -> float:
     """The error to promise: as asked, else the instance's own."""
     level = instance.alpha if alpha is None else alpha
     if not 0 < level < 0.5:
         raise SpecError(f"alpha is {level}.", hint="It must lie between 0 and 0.5, both ends excluded.")
+    if level < least:
+        raise SpecError(f"alpha is {level}.", hint=f"The smallest that can be computed is {least:g}.")
     return level
 
 

@@ -74,7 +74,7 @@ def exact(
     from quorate.studies.instance_file import load_instance
 
     world = load_instance(instance)
-    level = rules.checked_level(world, alpha)
+    level = rules.checked_level(world, alpha, least=0.0)
     found = [
         {
             "class": name,
