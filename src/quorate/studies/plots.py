@@ -59,7 +59,8 @@ def draw(figure: Figure, records: Records, folder: Path, *, oracle_cost: float, 
             _panel(ax, figure, panel, records)
         if "accuracy" in figure.panels:
             _line(axes[0], 1 - alpha, rf"promised, $1-\alpha$ = {1 - alpha:g}")
-            axes[0].set_ylim(bottom=min(axes[0].get_ylim()[0], 1 - 1.25 * alpha))
+            low, high = axes[0].get_ylim()
+            axes[0].set_ylim(min(low, 1 - 1.25 * alpha), min(high, 1 + 0.1 * alpha))  # nothing is righter than right
         if figure.oracle:
             _oracle(axes[figure.panels.index("cost")], oracle_cost)
         axes[-1].set_xlabel("number of items $N$")
@@ -110,7 +111,7 @@ def _oracle(ax: Axes, cost: float) -> None:
 
 def _line(ax: Axes, height: float, words: str) -> None:
     """A level that nothing should cross, named below it, where no curve runs."""
-    ax.axhline(height, color="0.3", linewidth=0.9, linestyle=(0, (6, 3)), zorder=0)
+    ax.axhline(height, color="0.3", linewidth=0.9, linestyle=(0, (6, 3)), zorder=1)  # above the grid
     ax.annotate(
         words, (0.99, height), xycoords=("axes fraction", "data"), xytext=(0, -2), textcoords="offset points",
         ha="right", va="top", fontsize=6.5, color="0.3",
