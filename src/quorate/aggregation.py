@@ -85,8 +85,9 @@ def columns(frame: Any) -> tuple[str, NDArray[Any], NDArray[Any], NDArray[Any]]:
 
 def answer_table(item: NDArray[Any], who: NDArray[Any], label: NDArray[Any]) -> tuple[Answers, Names]:
     """Columns as numbers: items and classes in order of appearance, labels in their own order."""
-    for name, column in (("item", item), ("class", who)):
-        if missing(column).any():
+    for name, column in (("item", item), ("class", who), ("label", label)):
+        _single(name, column)
+        if name != "label" and missing(column).any():
             row = int(missing(column).argmax()) + 1
             raise InputError(f"Row {row} has no {name}.", hint="Every answer is about an item and from a class.")
     usable = ~missing(label)
@@ -119,10 +120,34 @@ def _is_missing(value: Any) -> bool:
 
 
 def _array(column: Any) -> NDArray[Any]:
-    """A column's values; polars would turn whole numbers with gaps into floats."""
+    """A column's values; polars would turn whole numbers with gaps into floats.
+
+    Texts stay Python's own: as numpy's, each would take the room of the longest.
+    """
     if hasattr(column, "null_count") and column.null_count():
-        return np.array(column.to_list(), object)
-    return np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column)
+        return _objects(column.to_list())
+    if hasattr(column, "to_numpy"):
+        return np.asarray(column.to_numpy())
+    if isinstance(column, np.ndarray):
+        return column
+    values = list(column)
+    return np.asarray(values) if all(isinstance(one, (bool, int, float)) for one in values) else _objects(values)
+
+
+def _objects(values: list[Any]) -> NDArray[Any]:
+    return np.fromiter(values, object, len(values))
+
+
+def _single(name: str, column: NDArray[Any]) -> None:
+    """An item, a class or a label is one value, not a list of them."""
+    if column.dtype.kind != "O":
+        return
+    for row, value in enumerate(column.tolist(), 1):
+        if isinstance(value, (Mapping, list, set, np.ndarray)):
+            raise InputError(
+                f"Row {row}: its {name} is a {type(value).__name__}, {str(value)[:60]}.",
+                hint="Items, classes and labels are texts or numbers: one answer with one label a row.",
+            )
 
 
 def _coded(column: NDArray[Any]) -> tuple[NDArray[np.int64], list[Any]]:

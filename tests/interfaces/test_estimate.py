@@ -124,6 +124,9 @@ def test_one_answer_an_item_is_called_what_it_is(tmp_path, capsys):
         ("item,class,label\na,x,1\n,x,1\n", "Row 2 has no item"),
         ("item,class,label\na,x,\n", "no answer with a label"),
         ("item,class,label\na,x\n", "2 values"),
+        ("item,class,label\n", "no rows"),
+        ("item,class,label\n" + "".join(f"{j},x,text {j}\n" for j in range(101)), "101 different labels"),
+        ("c,b,a\n1,2,3\n", "the columns are c, b, a"),
         ("", "empty"),
     ],
 )
@@ -135,6 +138,31 @@ def test_bad_files_are_refused_in_a_sentence(tmp_path, capsys, text, message):
     assert out == ""
     assert message in err
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([{"item": "a", "class": "x", "label": [1]}], "Row 1: its label is a list, [1]"),
+        ([{"item": "a", "class": "x", "label": 1}, {"item": {"id": 2}, "class": "x", "label": 1}], "Row 2: its item"),
+        ([{"item": "a", "class": [k], "label": 1} for k in range(3)], "Row 1: its class is a list"),
+    ],
+)
+@pytest.mark.parametrize("command", ["estimate", "aggregate"])
+def test_a_list_is_no_label(tmp_path, capsys, command, rows, message):
+    path = tmp_path / "answers.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    code, out, err = run(capsys, command, path)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_names_that_look_like_styles_are_names(tmp_path, capsys):
+    path = tmp_path / "answers.csv"
+    path.write_text("item,class,label\n" + "".join(f"{j},[/red],[x]\n{j},[b],[/x]\n" for j in range(30)))
+    code, out, _ = run(capsys, "estimate", path)
+    assert code == 0
+    assert all(name in out for name in ("[/red]", "[b]", "right on [x]", "right on [/x]"))
 
 
 def test_a_missing_file_and_a_wrong_level(tmp_path, capsys):

@@ -19,7 +19,9 @@ from quorate.model import FloatArray, IntArray
 _FEW: Final = 20  # answers below which a class's matrix is mostly belief
 _TESTED: Final = 8  # classes up to which each pair is compared with what the truth explains
 _SHOWN: Final = 50  # classes up to which every pair is listed
-_DRAWS: Final = 400
+_MOST_LABELS: Final = 100  # more are no labels but texts, and their matrices would be mostly belief
+_DRAWS: Final = (100, 400)  # at least, at most …
+_CELLS: Final = 2**27  # … as many as keep all their numbers within a gigabyte
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,11 +46,17 @@ def estimate_table(item: Any, who: Any, label: Any, *, level: float = 0.95, seed
     answers, names = answer_table(np.asarray(item), np.asarray(who), np.asarray(label))
     if not len(answers.item):
         raise InputError("There is no answer with a label.", hint="The column 'label' is empty in every row.")
+    if answers.labels > _MOST_LABELS:
+        raise InputError(
+            f"There are {answers.labels:,} different labels; confusion matrices are estimated for {_MOST_LABELS}.",
+            hint="Is 'label' the column of labels? For any number of labels: quorate aggregate --method majority.",
+        )
     rows = answers.rows()
     belief = believed_cells(answers.labels)
     fit = dawid_skene(rows.x, answers.labels, weight=rows.weight, pseudo=belief, tol=1e-8, max_iter=1000)
     dice = generator(seed, answers.items)
-    drawn, drawn_prior = confusion_draws(rows.x, rows.weight, fit, belief=belief, draws=_DRAWS, rng=dice)
+    draws = int(np.clip(_CELLS // fit.confusion.size, *_DRAWS))
+    drawn, drawn_prior = confusion_draws(rows.x, rows.weight, fit, belief=belief, draws=draws, rng=dice)
     ends = ((1 - level) / 2, (1 + level) / 2)
     study = _Study(
         answers,

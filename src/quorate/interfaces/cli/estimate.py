@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from quorate.errors import SpecError
+from quorate.errors import InputError, SpecError
 from quorate.interfaces.cli._app import Json, app
 from quorate.interfaces.cli._output import console, print_json, print_table
 
@@ -52,10 +52,15 @@ def read_columns(file: Path) -> dict[str, list[Any]]:
 
     found: dict[str, list[Any]] = {}
     for number, (_, row) in enumerate(rows_of(file)):
-        for name in row.keys() - found.keys():
-            found[name] = [None] * number
+        for name in row:
+            if name not in found:
+                found[name] = [None] * number
         for name, values in found.items():
             values.append(row.get(name))
+    if not found:
+        raise InputError(
+            f"{file} has no rows.", hint="It needs one row an answer, with an item, a class and a label."
+        )
     return found
 
 
