@@ -89,6 +89,26 @@ def test_the_fixed_rule_takes_the_likelier_label() -> None:
         assert zero_likelier == (zeros / 9 > theta((c0, c1)))
 
 
+@given(st.floats(0.02, 0.98), st.floats(0.02, 0.98))
+def test_the_fixed_rule_takes_the_likelier_label_of_any_class(c0: float, c1: float) -> None:
+    """Also of a class that answers the wrong way round; no sum of logs that is nearly 0 is asked about."""
+    rule = FixedMLE(0.05, c0, c1)
+    if rule.answers > 300:
+        return
+    n = int(rule.answers)
+    zeros = np.arange(n + 1)
+    ones = n - zeros
+    lead = zeros * (np.log(c0) - np.log(1 - c1)) + ones * (np.log(1 - c0) - np.log(c1))
+    clear = np.abs(lead) > 1e-9
+    np.testing.assert_array_equal(rule.verdict(zeros, ones)[clear], (lead < 0)[clear])
+    assert np.all(performance(rule, (c0, c1)).error <= 0.05 * (1 + 1e-9))
+
+
+@pytest.mark.parametrize("c", [(0.5, 0.5), (0.4, 0.6), (0.3, 0.7), (0.9, 0.1), (0.7, 0.3 + 1e-16)])
+def test_a_class_whose_answers_tell_nothing_is_never_enough_for_the_fixed_rule(c: tuple[float, float]) -> None:
+    assert FixedMLE(0.05, *c).verdict([0, 10**6], [10**6, 0]).tolist() == [-1, -1]
+
+
 def test_fixed_answers_of_the_papers_classes() -> None:
     classes = [(0.94, 0.90), (0.77, 0.87), (0.92, 0.76), (0.88, 0.82), (0.64, 0.66)]
     assert [FixedMLE(0.05, *c).answers for c in classes] == [5, 12, 9, 9, 64]

@@ -6,11 +6,15 @@ Accuracies come as ``accuracy[..., i]`` = c(i) = P(answer i | true label i), one
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import rel_entr
 
 from quorate.model import FloatArray
+
+_BLANK: Final = 1e-12  # c(0) + c(1) this close to 1: the answers are the same on both labels, all else is rounding
 
 
 def kl_bernoulli(p: ArrayLike, q: ArrayLike) -> FloatArray:
@@ -134,17 +138,19 @@ def gap(cost: ArrayLike) -> FloatArray:
 def theta(accuracy: ArrayLike) -> FloatArray:
     """θ = x/(x+y) with x = log(c(1)/(1−c(0))), y = log(c(0)/(1−c(1))): the cut on the fraction of zeros.
 
-    The KL-midpoint of c(0) and 1−c(1).  Paper: Lemma "mle".  Where x = y (also both 0 or both infinite) it is 1/2.
+    The KL-midpoint of c(0) and 1−c(1), so c(0) itself where the two are one.  Paper: Lemma "mle".  Where x = y (also
+    both infinite) it is 1/2.
 
-    >>> theta([[0.88, 0.82], [0.8, 0.8], [1.0, 1.0], [1.0, 0.7]]).round(4)
-    array([0.5477, 0.5   , 0.5   , 1.    ])
+    >>> theta([[0.88, 0.82], [0.8, 0.8], [1.0, 1.0], [1.0, 0.7], [0.4, 0.6]]).round(4)
+    array([0.5477, 0.5   , 0.5   , 1.    , 0.4   ])
     """
     c = np.asarray(accuracy, np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         x = np.log(c[..., 1]) - np.log1p(-c[..., 0])
         y = np.log(c[..., 0]) - np.log1p(-c[..., 1])
         cut = np.where(np.isinf(x), 1.0, x / (x + y))
-    return np.asarray(np.where(x == y, 0.5, cut))
+    blank = np.abs(c.sum(axis=-1) - 1) < _BLANK
+    return np.asarray(np.where(blank, c[..., 0], np.where(x == y, 0.5, cut)))
 
 
 def chernoff_information(accuracy: ArrayLike) -> FloatArray:

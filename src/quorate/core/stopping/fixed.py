@@ -16,7 +16,8 @@ from quorate.model import OPEN
 class FixedMLE:
     """Stop at t = ⌈log(1/α)/d(θ, c(0))⌉; say 0 if the fraction of zeros exceeds θ, else 1.  Paper: Lemma "mle".
 
-    At c(0) = c(1) = 1/2 no number is enough (``answers`` is inf): the rule never stops.
+    For a class with c(0) + c(1) < 1, which answers the wrong way round, the likelier label is the other one; where
+    the sum is 1 answers tell nothing, no number is enough (``answers`` is inf), and the rule never stops.
 
     >>> rule = FixedMLE(alpha=0.05, c0=0.88, c1=0.82)
     >>> rule.answers
@@ -42,5 +43,6 @@ class FixedMLE:
     def verdict(self, zeros: ArrayLike, ones: ArrayLike) -> NDArray[np.int8]:
         zeros, ones = np.asarray(zeros, np.int64), np.asarray(ones, np.int64)
         t = np.maximum(zeros + ones, 1)
-        says_1 = zeros / t <= float(theta((self.c0, self.c1)))
+        cut = float(theta((self.c0, self.c1)))
+        says_1 = zeros / t <= cut if self.c0 + self.c1 > 1 else zeros / t >= cut
         return np.where(zeros + ones >= self.answers, says_1, OPEN).astype(np.int8)
