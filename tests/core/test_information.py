@@ -111,6 +111,12 @@ def test_a_class_without_information_costs_infinity_and_is_not_chosen() -> None:
     assert not np.isnan(info.gap([3.0])).any()
 
 
+def test_a_class_below_one_half_is_of_no_use_to_who_only_knows_that_none_is() -> None:
+    assert info.unit_cost([[0.1, 0.1], [0.9, 0.4], [0.6, 0.6]], [1.0, 1.0, 1.0]).argmin() == 2
+    assert info.lower_bound([0.1, 0.9], 0.05)[0] == np.inf
+    assert np.isfinite(info.unit_cost_known([[0.1, 0.1]], [1.0])).all()  # who knows the matrix reads it backwards
+
+
 def test_the_bounds_say_nothing_for_hopeless_alpha() -> None:
     assert info.lower_bound([0.8, 0.7], 0.45).tolist() == [0, 0]
     assert info.lower_bound([0.5, 0.7], 0.45)[0] == np.inf

@@ -98,6 +98,10 @@ def test_what_does_not_apply_says_so() -> None:
     assert "three" in one.reason
     (one,) = theorems.symmetric_theorem(SYM.accuracy[:2], SYM.price[:2])
     assert "three" in one.reason
+    worse = np.array([[0.8, 0.8], [0.7, 0.7], [0.3, 0.3]])
+    for (one,) in (theorems.symmetric_theorem(worse, np.ones(3)), theorems.asymmetric_theorem(worse, np.ones(3))):
+        assert one.value is None
+        assert "wrong more often than right" in one.reason
 
 
 def test_two_equally_good_classes_need_infinitely_many_items() -> None:

@@ -48,12 +48,12 @@ def log_confidence(alpha: float) -> float:
 
 
 def divergence_unknown(accuracy: ArrayLike) -> FloatArray:
-    """d(c(i), 1/2), by true label i: evidence per answer when only c > 1/2 is known.
+    """d(c(i), 1/2), by true label i: evidence per answer when only c > 1/2 is known; none where that is not so.
 
-    >>> divergence_unknown([0.88, 0.82]).round(4)
-    array([0.3262, 0.2218])
+    >>> divergence_unknown([0.88, 0.82]).round(4), divergence_unknown([0.2, 0.5])
+    (array([0.3262, 0.2218]), array([0., 0.]))
     """
-    return kl_bernoulli(accuracy, 0.5)
+    return kl_bernoulli(np.maximum(accuracy, 0.5), 0.5)
 
 
 def divergence_known(accuracy: ArrayLike) -> FloatArray:

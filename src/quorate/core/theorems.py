@@ -88,8 +88,7 @@ def symmetric_theorem(accuracy: ArrayLike, price: ArrayLike, gamma: float = 0.25
     if not 0 < gamma < 0.5:
         raise SpecError(f"Theorem 1 got gamma = {gamma!r}.", hint="gamma must lie strictly between 0 and 1/2.")
     c, name = np.asarray(accuracy, np.float64), "Theorem 1"
-    if len(c) < 3 or not np.array_equal(c[:, 0], c[:, 1]):
-        why = "it is about symmetric classes" if len(c) >= 3 else "it needs three classes"
+    if why := _outside(c) or ("" if np.array_equal(c[:, 0], c[:, 1]) else "it is about symmetric classes"):
         return (Part(name, "N_0", None, f"the theorem does not apply: {why}"),)
     edge = c[:, 0] - 0.5
     noise = 18 / np.sort(edge)[-3] ** 3 if np.sort(edge)[-3] > 0 else np.inf
@@ -121,8 +120,8 @@ def asymmetric_theorem(
             hint="Both must be above 0 with gamma_a + 2 gamma_b <= 1.",
         )
     c, name = np.asarray(accuracy, np.float64), "Theorem 2"
-    if len(c) < 3:
-        return (Part(name, "N_0", None, "the theorem does not apply: it needs three classes"),)
+    if why := _outside(c):
+        return (Part(name, "N_0", None, f"the theorem does not apply: {why}"),)
     least, sigma = min(prior, 1 - prior), spread(c, prior)["least singular value"]
     denominator = least**2 * sigma**13
     left = 1 - gamma_a - 2 * gamma_b
@@ -205,6 +204,13 @@ def spread(accuracy: ArrayLike, prior: float) -> dict[str, float]:
         "determinant": float(min(s.prod() for s in sizes)),
         "largest singular value": float(min(s[0] for s in sizes)),
     }
+
+
+def _outside(c: FloatArray) -> str:
+    """Why neither theorem speaks of these classes; empty if they do."""
+    if len(c) < 3:
+        return "it needs three classes"
+    return "a class is wrong more often than right" if (c < 0.5).any() else ""
 
 
 def _worst(accuracy: ArrayLike) -> FloatArray:

@@ -48,8 +48,8 @@ def one_coin(data: Patterns) -> Estimate:
         notes.append("the mean accuracy came out below 1/2: all classes flipped")
     clipped = np.clip(c, 0.0, 1.0)
     notes += [f"class {k + 1}: {c[k]:.3f} clipped to {clipped[k]:.0f}" for k in np.flatnonzero(clipped != c)]
-    notes += below_half(np.repeat(clipped[:, None], 2, axis=1))
-    return Estimate(np.repeat(clipped[:, None], 2, axis=1), _prior(data, clipped), notes=tuple(notes))
+    accuracy = np.repeat(clipped[:, None], 2, axis=1)
+    return Estimate(accuracy, _prior(data, clipped), notes=(*notes, *not_identifiable(accuracy)))
 
 
 def need_three(data: Patterns, name: str) -> None:
@@ -76,13 +76,20 @@ def agreement(data: Patterns) -> FloatArray:
     return (share - 0.5) / 2
 
 
-def below_half(accuracy: FloatArray) -> list[str]:
-    """A note for each class whose estimate denies the assumption c > 1/2."""
-    return [
-        f"class {k + 1}: {row.min():.3f} is not above 1/2: not identifiable from these answers"
-        for k, row in enumerate(accuracy)
-        if row.min() <= 0.5
-    ]
+def not_identifiable(accuracy: FloatArray) -> list[str]:
+    """A note for each class whose estimate is not between 1/2 and 1, where an accuracy must lie.
+
+    >>> not_identifiable(np.array([[0.8, 0.7], [0.4, 0.9], [1.0, 0.9]]))
+    ['class 2: 0.400 is not above 1/2: not identifiable from these answers',
+     'class 3: 1.000 is not below 1: not identifiable from these answers']
+    """
+    notes = []
+    for k, row in enumerate(accuracy, 1):
+        if row.min() <= 0.5:
+            notes.append(f"class {k}: {row.min():.3f} is not above 1/2: not identifiable from these answers")
+        if row.max() >= 1:
+            notes.append(f"class {k}: {row.max():.3f} is not below 1: not identifiable from these answers")
+    return notes
 
 
 def _pairs(answers: NDArray[np.int8], weight: NDArray[np.int64], labels: tuple[int, ...]) -> FloatArray:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.core.estimators.bootstrap import with_intervals
-from quorate.core.estimators.one_coin import below_half, need_three, one_coin
+from quorate.core.estimators.one_coin import need_three, not_identifiable, one_coin
 from quorate.core.estimators.patterns import Patterns, patterns
 from quorate.core.estimators.tensor import eigenpairs, symmetrised
 from quorate.model import Estimate, FloatArray
@@ -59,7 +59,7 @@ def spectral(data: Patterns, labels: int, rng: np.random.Generator) -> Estimate:
         notes = [note + "agreement with the plurality"]
     accuracy = np.ascontiguousarray(np.diagonal(confusion, axis1=1, axis2=2))
     if labels == 2:
-        notes += below_half(accuracy)
+        notes += not_identifiable(accuracy)
     return Estimate(accuracy, float(prior[1]), notes=tuple(notes))
 
 
