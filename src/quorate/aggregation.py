@@ -14,6 +14,7 @@ from quorate.errors import InputError, SpecError
 
 _ITEM: Final = ("item", "task")  # ours, crowd-kit's
 _WHO: Final = ("class", "worker", "worker_class")
+DIGITS: Final = 300  # of a label that is a number; what is longer is a text
 METHODS: Final = ("dawid-skene", "one-coin", "majority")
 
 Frame = TypeVar("Frame")
@@ -168,7 +169,7 @@ def _sort_key(label: Any) -> tuple[str, Any]:
     if isinstance(label, (bool, int, float)):
         return ("", label)
     text = str(label)
-    return ("", int(text)) if text.isdecimal() else ("text", text)
+    return ("", int(text)) if text.isdecimal() and len(text) <= DIGITS else ("text", text)
 
 
 def _majority(answers: Answers) -> NDArray[np.float64]:

@@ -20,7 +20,8 @@ def test_the_bar_is_kept(script):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("script", "mutant"), [("r15_importers", "leaky"), ("r15_importers", "half"), ("r17_exports", "raw")]
+    ("script", "mutant"),
+    [("r15_importers", "leaky"), ("r15_importers", "half"), ("r17_exports", "raw"), ("r17_exports", "direct")],
 )
 def test_a_mutant_fails(script, mutant):
     command = [sys.executable, SCRIPTS / f"{script}.py", "--quick", "--mutant", mutant]

@@ -94,15 +94,27 @@ def test_without_workers_there_is_one_class_and_gzip_is_read(tmp_path):
         ({"labels": "item,worker,label\n"}, "has no rows"),
         ({"labels": "task,who,label\n1,2,3\n"}, "line 1: the columns are task,who,label"),
         ({"labels": "item,worker,label\n1,w0,0\n2,w0,\n"}, "line 3"),
-        ({"labels": 'item,worker,label\n1,w0,"0\n'}, "cannot be read"),
+        ({"labels": 'item,worker,label\n1,w0,"0\n'}, "labels.csv cannot be read after line 2"),
         ({"workers": "worker,class\nw0,a\n"}, "class of worker 'w1' and 3 more"),
-        ({"truth": "item,label\n1,0\n1,1\n"}, "both '0' and '1' of '1'"),
+        ({"truth": "item,label\n1,0\n1,1\n"}, "truth.csv, line 3 says '1' of '1', line 2 said '0'"),
     ],
 )
 def test_files_that_are_wrong_are_named_with_place_and_way_out(files, words, tmp_path):
     with pytest.raises(FileError, match=words) as caught:
         read_recorded(write(tmp_path, **files))
     assert caught.value.hint
+
+
+def test_a_folder_that_cannot_be_looked_at_is_an_error():
+    for name in ("x" * 5000, "a\x00b"):
+        with pytest.raises(FileError, match="There is no folder"):
+            read_recorded(name)
+
+
+def test_numbers_of_thousands_of_digits_are_names(tmp_path):
+    huge = "9" * 5000
+    recorded = read_recorded(write(tmp_path, labels=f"item,worker,label\n{huge},w0,0\n10,w0,1\n9,w0,1\n", truth=None))
+    assert recorded.items == ("9", "10", huge)
 
 
 def test_truncated_gzip_is_an_error(tmp_path):

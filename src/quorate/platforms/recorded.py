@@ -9,7 +9,8 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -80,14 +81,13 @@ class Queue:
 def read_recorded(folder: str | Path) -> Recorded:
     """Read a label set, or say which file, line and value is wrong."""
     folder = Path(folder)
-    if not folder.is_dir():
+    if not _is(folder, Path.is_dir):
         raise FileError(f"There is no folder {folder}.", hint="Name a folder that holds labels.csv.")
-    rows = list(_rows(folder, "labels.csv", ("item", "worker", "label"), required=True))
+    rows = [row for _, row in _rows(folder, "labels.csv", ("item", "worker", "label"), required=True)]
     if not rows:
         raise FileError(f"{folder}/labels.csv has no rows.", hint="It needs one row per answer: item,worker,label.")
-    gold = list(_rows(folder, "truth.csv", ("item", "label"), required=False))
-    kinds = dict(_unique(folder, "workers.csv", _rows(folder, "workers.csv", ("worker", "class"), required=False)))
-    truth_of = dict(_unique(folder, "truth.csv", gold))
+    kinds = _unique(folder, "workers.csv", ("worker", "class"))
+    truth_of = _unique(folder, "truth.csv", ("item", "label"))
     items = _in_order({row[0] for row in rows} | set(truth_of))
     workers = _in_order({row[1] for row in rows})
     labels = _in_order({row[2] for row in rows} | set(truth_of.values()))
@@ -115,8 +115,19 @@ def read_recorded(folder: str | Path) -> Recorded:
     )  # fmt: skip
 
 
-def _rows(folder: Path, name: str, columns: Sequence[str], *, required: bool) -> Iterator[tuple[str, ...]]:
-    path = next((p for p in (folder / name, folder / f"{name}.gz") if p.is_file()), None)
+def _is(path: Path, kind: Callable[[Path], bool]) -> bool:
+    """Whether a path is of a kind; one that cannot be looked at is not."""
+    try:
+        return kind(path)
+    except (OSError, ValueError):  # no permission, a name too long, a NUL in it
+        return False
+
+
+def _rows(
+    folder: Path, name: str, columns: Sequence[str], *, required: bool
+) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """The values of the columns, row by row, with the number of the row's last line."""
+    path = next((p for p in (folder / name, folder / f"{name}.gz") if _is(p, Path.is_file)), None)
     if path is None:
         if required:
             raise FileError(
@@ -129,7 +140,7 @@ def _rows(folder: Path, name: str, columns: Sequence[str], *, required: bool) ->
             header = next(reader, [])
             if not set(columns) <= set(header):
                 raise FileError(
-                    f"{path}, line 1: the columns are {','.join(header)}.", hint=f"Needed: {','.join(columns)}."
+                    f"{path}, line 1: the columns are {','.join(header)[:200]}.", hint=f"Needed: {','.join(columns)}."
                 )
             at = [header.index(one) for one in columns]
             for row in reader:
@@ -137,28 +148,40 @@ def _rows(folder: Path, name: str, columns: Sequence[str], *, required: bool) ->
                     continue
                 if len(row) <= max(at) or any(row[i] == "" for i in at):
                     raise FileError(
-                        f"{path}, line {reader.line_num}: {','.join(row)!r} lacks a value.",
+                        f"{path}, line {reader.line_num}: {','.join(row)[:200]!r} lacks a value.",
                         hint=f"Each row needs {','.join(columns)}.",
                     )
-                yield tuple(row[i] for i in at)
-    except (UnicodeDecodeError, csv.Error, gzip.BadGzipFile, EOFError) as error:
+                yield reader.line_num, tuple(row[i] for i in at)
+    except (UnicodeDecodeError, csv.Error) as error:
         raise FileError(
-            f"{path} cannot be read: {error}.", hint="It must be CSV in UTF-8, or that gzipped."
+            f"{path} cannot be read after line {reader.line_num}: {error}.", hint="It must be CSV in UTF-8, or that gzipped."
         ) from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise FileError(f"{path} cannot be read: {error}.", hint="Is it complete, and may you read it?") from None
 
 
-def _unique(
-    folder: Path, name: str, rows: Iterator[tuple[str, ...]] | list[tuple[str, ...]]
-) -> Iterator[tuple[str, str]]:
-    seen: dict[str, str] = {}
-    for one, value in rows:
-        if seen.setdefault(one, value) != value:
+def _unique(folder: Path, name: str, columns: tuple[str, str]) -> dict[str, str]:
+    """What a file of two columns says of each name; not two things of one."""
+    said: dict[str, tuple[int, str]] = {}
+    for line, (one, value) in _rows(folder, name, columns, required=False):
+        first, known = said.setdefault(one, (line, value))
+        if known != value:
             raise FileError(
-                f"{folder}/{name} says both {seen[one]!r} and {value!r} of {one!r}.", hint="Keep one of the rows."
+                f"{folder}/{name}, line {line} says {value!r} of {one!r}, line {first} said {known!r}.",
+                hint="Keep one of the rows.",
             )
-        yield one, value
+    return {one: value for one, (_, value) in said.items()}
 
 
 def _in_order(values: set[str]) -> tuple[str, ...]:
-    """Numbers as numbers, before words."""
-    return tuple(sorted(values, key=lambda v: (0, int(v), v) if v.isascii() and v.isdecimal() else (1, 0, v)))
+    """Numbers by size, before words; by their digits, for a number may have thousands.
+
+    >>> _in_order({"b", "10", "9", "007"})
+    ('007', '9', '10', 'b')
+    """
+
+    def place(value: str) -> tuple[int, int, str, str]:
+        digits = value.lstrip("0")
+        return (0, len(digits), digits, value) if value.isascii() and value.isdecimal() else (1, 0, "", value)
+
+    return tuple(sorted(values, key=place))
