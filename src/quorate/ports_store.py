@@ -18,9 +18,10 @@ threads; calls that meet are committed together.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -67,6 +68,9 @@ def key_of(uid: str, epoch: int, item: int, ordinal: int) -> str:
     return f"{uid}-{epoch}-{item}-{ordinal}"
 
 
+_NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,17}")
+
+
 class KeyParts(NamedTuple):
     uid: str
     epoch: int
@@ -81,7 +85,7 @@ def parse_key(key: str) -> KeyParts:
     KeyParts(uid='k3v9x2ab', epoch=1, item=17, ordinal=2)
     """
     parts = key.split("-")
-    if len(parts) != 4 or not all(p.isascii() and p.isdigit() and len(p) < 19 for p in parts[1:]):
+    if len(parts) != 4 or not all(_NUMBER.fullmatch(one) for one in parts[1:]):
         raise AnswerError(
             f"{key[:80]!r} is not the key of an ask.", hint="Hand back the key that came with the ask, unchanged."
         )
@@ -294,6 +298,11 @@ class InFlight:
 
     def __len__(self) -> int:
         return len(self.asks)
+
+    def only(self, rows: NDArray[np.bool_]) -> InFlight:
+        """Those of these rows."""
+        columns = (getattr(self.asks, one.name)[rows] for one in fields(AskLog))
+        return InFlight(AskLog(*columns), self.posted[rows])
 
 
 @dataclass(frozen=True, slots=True)

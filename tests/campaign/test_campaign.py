@@ -347,3 +347,20 @@ def test_a_worker_answers_an_item_once(store):
     assert (row["label"], row["answers"]) == ("yes", 2)
     assert campaign.ledger.money().spent == 3 * 7
     assert Campaign.open(store).decisions().digest == campaign.decisions().digest
+
+
+def test_what_the_items_cost_is_what_was_spent(store):
+    """Conflicts and late answers that were charged for, too."""
+    campaign = create(store)
+    first, second, third = campaign.ask(3)
+    campaign.tell(Answer(first.key, "yes", price=5))
+    assert not campaign.tell(Answer(first.key, "no", price=7))  # in conflict, and dearer
+    campaign.tell(Answer(second.key, None, failure="expired"))
+    assert not campaign.tell(Answer(second.key, "yes", price=3))  # late
+    campaign.tell(Answer(third.key, "yes", worker="ann"))
+    finish(campaign)
+    spent = campaign.ledger.money().spent
+    labels = list(campaign.labels())
+    assert sum(row["cost"] for row in labels) == spent
+    assert [campaign.explain(row["item"])["cost"] for row in labels] == [row["cost"] for row in labels]
+    assert labels[0]["cost"] == 7 + 2 * 7

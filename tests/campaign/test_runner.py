@@ -2,6 +2,8 @@
 
 import signal
 import threading
+from dataclasses import replace
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -354,3 +356,74 @@ def test_what_a_backup_did_not_know_of_is_found_at_the_platform(tmp_path):
         assert report.done
         assert platform.charged == once, "nothing was bought a second time"
         assert campaign.decisions().digest == reference(**PLAIN).digest
+
+
+class Slovenly(Simulated):
+    """Answers with what is not quite an answer, and acknowledges with what is no receipt."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = 0
+
+    def post(self, asks):
+        receipts = super().post(asks)
+        self.calls += 1
+        if self.calls > 12:
+            return receipts
+        return [(None, Receipt(one.key, "s\0"), Receipt(7, "s", {"at": object()}))[row % 3]
+                for row, one in enumerate(receipts)]  # fmt: skip
+
+    def poll(self, receipts):
+        raws = ({}, {"said": "\ud83d"}, {(1, 2): 3}, [1, 2], {"at": object()})
+        return [replace(one, worker=crc32(one.key.encode()), raw=raws[row % len(raws)])
+                for row, one in enumerate(super().poll(receipts))]  # fmt: skip
+
+
+def test_a_slip_of_the_platform_loses_no_answer_that_was_paid_for():
+    campaign, platform = create(**PLAIN), Slovenly()
+    report = buy(campaign, platform)
+    assert report.done
+    assert campaign.decisions().digest == reference(**PLAIN).digest
+    assert sum(platform.charged.values()) == report.spent
+    trouble = {what for each in report.trouble.values() for what in each}
+    assert {"post: not a receipt", "a raw part that is no JSON"} <= trouble
+
+
+class Silent(Simulated):
+    """Never answers, and breaks when it is told to forget it."""
+
+    def poll(self, receipts):
+        return []
+
+    def cancel(self, receipts):
+        raise RuntimeError("no such job")
+
+
+def test_a_platform_that_cannot_cancel_does_not_stop_the_run():
+    campaign = create(policy="votes-3", items=3, patience=60.0)
+    report = buy(campaign, Silent())
+    assert report.done
+    assert report.undecided == 3
+    assert {"cancel: RuntimeError", "expired"} <= {what for each in report.trouble.values() for what in each}
+
+
+class Vague(Simulated):
+    """Wants to be asked again, and does not say when in any way that one could follow."""
+
+    def __init__(self, when):
+        super().__init__()
+        self.when, self.left = when, 3
+
+    def post(self, asks):
+        if self.left:
+            self.left -= 1
+            error = ConnectionError("later")
+            error.retry_after = self.when
+            raise error
+        return super().post(asks)
+
+
+@pytest.mark.parametrize("when", ["soon", float("inf"), float("nan"), [], -5.0, "7"])
+def test_a_retry_after_that_is_no_time_is_not_waited_for(when):
+    report = buy(create(**PLAIN), Vague(when))
+    assert report.done

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from quorate.campaign.book import ask_code
 from quorate.campaign.decider import Asks
 from quorate.campaign.progress import Progress, Report, progress_of
 from quorate.campaign.states import RUNNING
@@ -42,11 +43,16 @@ def run_columns(
     """Claim, answer and record columns until there is nothing left to ask."""
     platform = next(iter(platforms.values()))
     began, bought = now(), 0
-    asks = campaign.adopt()
+    log = campaign.adopt().asks
+    asks = Asks(log.item, log.ordinal, log.worker_class)
     while not pressed() and (len(asks) or len(asks := campaign.claim(max(limit, LEAST)))):
-        label = platform.answer_columns(campaign.fold.hash[asks.item], asks.ordinal, asks.worker_class)  # type: ignore[attr-defined]
-        none = np.zeros(len(asks), np.int64)
-        campaign.record(NewAnswers(asks.item, asks.ordinal, label.astype(np.int64), none + AS_ASKED, none))
+        try:
+            label = platform.answer_columns(campaign.fold.hash[asks.item], asks.ordinal, asks.worker_class)  # type: ignore[attr-defined]
+            none = np.zeros(len(asks), np.int64)
+            campaign.record(NewAnswers(asks.item, asks.ordinal, label.astype(np.int64), none + AS_ASKED, none))
+        except BaseException:
+            campaign.left_over.update(ask_code(asks.item, asks.ordinal).tolist())
+            raise
         bought += len(asks)
         asks = _NONE
         if progress is not None:

@@ -108,6 +108,7 @@ class Decider:
         self.confidence = np.full(n, np.nan) if witness else None  # P(label 1) when the item left its stage
         self.stages: list[Stage] = []
         self.done = False
+        self.why_ended = ""  # why the policy could not go on, if it said so
         self.money = money
         self.purse = None if money is None else Purse(n, money.budget, spent=money.spent)
         self._misses: NDArray[np.int8] | None = None  # in a row without a label; most campaigns have none
@@ -363,6 +364,11 @@ class Decider:
             price = self.money.price[self.alive] if self.alive.any() else np.zeros(1, np.int64)
             self.purse.begin_stage(int(price.min()), int(price.max()) * self.parallel)
         self._enter()
+
+    def end(self, why: str) -> None:
+        """The policy cannot go on: what is open stays without a label."""
+        self.why_ended = why
+        self._end()
 
     def _enter(self) -> None:
         """Let items into the stage, in order: all of them, or as many as there is money for."""

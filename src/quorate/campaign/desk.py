@@ -11,10 +11,14 @@ a platform beyond `quorate.ports.Platform` it looks for by name:
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from quorate.campaign.answers import storable
+from quorate.errors import AnswerError, PlatformError
 from quorate.model import Answer, Ask, Receipt
 from quorate.ports import Platform
 from quorate.ports_store import key_of, parse_key
@@ -167,6 +171,8 @@ class Desk:
             self._polled(outcome, now)
             return
         self.busy.difference_update(outcome.keys)
+        if outcome.spoilt:
+            self.note(f"{outcome.job}: not a receipt", outcome.spoilt)
         if outcome.error is not None:
             for key in outcome.keys:
                 self._failed(key, outcome, now)
@@ -184,21 +190,20 @@ class Desk:
                 parcel.doubtful, parcel.sent = False, None  # never arrived: safe to send
             else:
                 self.note("post: no receipt")
-                self._try_again(parcel, now, None)
+                self._try_again(parcel, now, PlatformError("it acknowledged nothing"))
 
     def _failed(self, key: str, outcome: Outcome, now: float) -> None:
         parcel = self.parcels.get(key)
         if parcel is None:
             return
-        error = outcome.error
-        self.note(f"{outcome.job}: {type(error).__name__}")
-        self._try_again(parcel, now, error)
+        assert outcome.error is not None
+        self.note(f"{outcome.job}: {type(outcome.error).__name__}")
+        self._try_again(parcel, now, outcome.error)
 
-    def _try_again(self, parcel: Parcel, now: float, error: BaseException | None) -> None:
+    def _try_again(self, parcel: Parcel, now: float, error: BaseException) -> None:
         parcel.tries += 1
         pause = min(FIRST_PAUSE * 2 ** (parcel.tries - 1), LONGEST_PAUSE)
-        asked_for = getattr(error, "retry_after", None)
-        parcel.due = now + max(pause, float(asked_for or 0.0))
+        parcel.due = now + max(pause, _retry_after(error))
         if self.keyless:
             parcel.doubtful = True
             parcel.due = max(parcel.due, now + float(getattr(self.platform, "find_delay", 0.0)))
@@ -221,6 +226,15 @@ class Desk:
         self.poll_failures = 0
         self.empty_polls = 0 if outcome.got else self.empty_polls + 1
         self.poll_due = now + min(0.05 * 2 ** min(self.empty_polls, 8), 5.0) * (self.empty_polls > 0)
+
+    def own_key(self, key: str, epoch: int) -> str:
+        """The key that we ask under; the platform may know the ask by one from before a backup was restored."""
+        try:
+            uid, first, item, ordinal = parse_key(key)
+        except AnswerError:
+            return key
+        names = (key_of(uid, one, item, ordinal) for one in range(max(first, 1), epoch + 1))
+        return next((name for name in names if name in self.posted), key)
 
     def answered(self, key: str) -> None:
         """The answer is in the ledger."""
@@ -248,6 +262,7 @@ class Outcome:
     keys: Sequence[str]
     got: Sequence[Any] = ()
     error: BaseException | None = None
+    spoilt: int = 0  # receipts that are none
 
     @property
     def answers(self) -> list[Answer]:
@@ -267,6 +282,28 @@ def _names(key: str) -> list[str]:
 
 def _attempt(job: str, keys: Sequence[str], call: Callable[[], Sequence[Any]]) -> Outcome:
     try:
-        return Outcome(job, keys, list(call()))
+        got = list(call())
+        good = got if job == "poll" else [one for one in got if _is_receipt(one)]
+        return Outcome(job, keys, good, spoilt=len(got) - len(good))
     except Exception as error:  # whatever a platform may raise
         return Outcome(job, keys, error=error)
+
+
+def _is_receipt(one: Any) -> bool:
+    """Whether it can be kept: a key, a platform's name, and plain JSON."""
+    if not (isinstance(one, Receipt) and isinstance(one.key, str) and isinstance(one.platform, str)):
+        return False
+    try:
+        json.dumps(one.data)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return storable(one.platform) == one.platform
+
+
+def _retry_after(error: BaseException) -> float:
+    """The seconds after which a platform wants to be asked again; 0 if it does not say."""
+    try:
+        seconds = float(getattr(error, "retry_after", None) or 0.0)
+    except (TypeError, ValueError):
+        return 0.0
+    return seconds if math.isfinite(seconds) else 0.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from secrets import token_hex
@@ -10,17 +9,18 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from quorate.campaign.answers import raw_text, refuse_wrong, storable, told
 from quorate.campaign.book import ask_code
-from quorate.campaign.decider import Decider
+from quorate.campaign.decider import Asks, Decider
 from quorate.campaign.fold import task_of
 from quorate.campaign.items import new_items
 from quorate.campaign.machine import Machine
 from quorate.campaign.states import PAUSED, RUNNING
-from quorate.errors import AnswerError, LifecycleError, SpecError
+from quorate.errors import AnswerError, InputError, LifecycleError, SpecError
 from quorate.model import NO_LABEL, OPEN, Answer, Ask, WorkerClass
-from quorate.money import micros
+from quorate.money import currency_of, micros
 from quorate.ports import Platform, Policy
-from quorate.ports_store import AS_ASKED, FAILURES, OUTCOMES, Ledger, NewAnswers, Store, parse_key
+from quorate.ports_store import AS_ASKED, FAILURES, OUTCOMES, KeyParts, Ledger, NewAnswers, Store, parse_key
 from quorate.registry import lookup
 from quorate.spec import Spec
 
@@ -145,7 +145,7 @@ class Campaign(Machine):
     ) -> int:
         """Add items, all or none; how many.  While a policy is at work they wait for the next cohort."""
         with self._lock:
-            self._usable()
+            self._changeable()
             columns = new_items(items, labels=self.spec.labels, id_column=id_column, gold=gold, first=self.fold.items)
             self.ledger.add_items(columns)
             self.sync()
@@ -165,13 +165,18 @@ class Campaign(Machine):
     def set_budget(self, budget: int | float | str) -> None:
         """Change what may be spent: micros, or an amount like "500 USD".  More re-opens what was left for money."""
         with self._lock:
-            self._usable()
-            self._note(self.ledger.set_budget(_micros(budget)))
+            self._changeable()
+            self._note(self.ledger.set_budget(_micros(budget, self.spec.currency)))
 
     def change(self, *, prices: Mapping[str, int | str] | None = None, **fields: Any) -> None:
         """Change the price of classes or fields of the spec; in force from the next cohort of items on."""
         with self._lock:
-            self._usable()
+            self._changeable()
+            unknown = sorted(set(fields) - set(Spec.__dataclass_fields__))
+            if unknown:
+                raise SpecError(
+                    f"A spec has no {unknown[0]!r}.", hint=f"It has {', '.join(Spec.__dataclass_fields__)}."
+                )
             fixed = sorted({"name", "labels", "classes", "policy", "seed", "budget", "currency"} & set(fields))
             if fixed:
                 raise SpecError(
@@ -180,9 +185,14 @@ class Campaign(Machine):
                 )
             new = {self.spec.class_named(name): price for name, price in (prices or {}).items()}
             classes = tuple(
-                replace(one, price=_micros(new.get(k, one.price))) for k, one in enumerate(self.spec.classes)
+                replace(one, price=_micros(new.get(k, one.price), self.spec.currency))
+                for k, one in enumerate(self.spec.classes)
             )
-            self._note(self.ledger.change_spec(replace(self.spec, classes=classes, **fields).as_dict()))
+            try:
+                spec = replace(self.spec, classes=classes, **fields)
+            except TypeError as error:
+                raise SpecError(f"{fields} cannot be put into a spec: {error}.", hint="Give numbers.") from None
+            self._note(self.ledger.change_spec(spec.as_dict()))
 
     def finish(self) -> None:
         """Close the campaign for good: nothing will be bought any more; everything can still be read."""
@@ -190,17 +200,27 @@ class Campaign(Machine):
             self._usable()
             self._note(self.ledger.set_state("closed"))
 
+    def _changeable(self) -> None:
+        self._usable()
+        if self.ledger.campaign().state == "closed":
+            raise LifecycleError(f"Campaign {self.name!r} is closed.", hint="A closed campaign can only be read.")
+
     # ---------------------------------------------------------------------------------------- ask and tell
 
     def ask(self, n: int = 1) -> list[Ask]:
         """Claim up to ``n`` asks, first items first; empty when nothing can be asked now."""
         with self._lock:
             self._open_for_buying()
-            columns = self.claim(n)
-            if not len(columns):
-                columns = self.adopt(n)
+            if n < 0:
+                raise InputError(f"{n} asks cannot be handed out.", hint="Ask for one or more.")
+            columns, log = self.claim(n), None
+            if not len(columns) and n and len(found := self.adopt(n)):
+                log = found.asks
+                columns = Asks(log.item, log.ordinal, log.worker_class)
+            elif not len(columns):  # passing over what was adopted may have made something new to ask
+                columns = self.claim(n)
             self.left_over.update(ask_code(columns.item, columns.ordinal).tolist())
-            return self.asks(columns)
+            return self.asks(columns, log)
 
     def _open_for_buying(self) -> None:
         self._usable()
@@ -223,37 +243,38 @@ class Campaign(Machine):
         """Record answers, and say of each what became of it (`quorate.ports_store.OUTCOMES`)."""
         with self._lock:
             self._usable()
-            rows = [(at, *found) for at, one in enumerate(answers) if (found := self._place(one)) is not None]
-            labels = [self._label(answers[at]) for at, *_ in rows]
-            out = ["stray"] * len(answers)
             for one in answers:
-                if self._place(one) is None:
-                    self.ledger.record_stray(one.key, {"label": one.label, "worker": one.worker, "price": one.price})
-            if not rows:
-                return out
-            told = [answers[at] for at, *_ in rows]
+                refuse_wrong(one)
+            keys = [self._place(one) for one in answers]
+            ours = [at for at, key in enumerate(keys) if key is not None]
+            known = [answers[at] for at in ours]
+            places = np.array([key[1:] for key in keys if key is not None], np.int64).reshape(-1, 3)
             columns = NewAnswers(
-                np.array([item for _, item, _ in rows], np.int64),
-                np.array([ordinal for *_, ordinal in rows], np.int64),
-                np.array(labels, np.int64),
-                np.array([AS_ASKED if one.price is None else one.price for one in told], np.int64),
-                np.array([FAILURES.index(one.failure or "") for one in told], np.int64),
-                [one.worker for one in told],
-                [json.dumps(dict(one.raw), ensure_ascii=False, default=str) if one.raw else None for one in told],
+                places[:, 1],
+                places[:, 2],
+                np.array([self._label(one) for one in known], np.int64),
+                np.array([AS_ASKED if one.price is None else one.price for one in known], np.int64),
+                np.array([FAILURES.index(one.failure or "") for one in known], np.int64),
+                [one.worker for one in known],
+                [raw_text(one) for one in known],
+                epoch=places[:, 0],
             )
-            recorded = self.record(columns)
-            for (at, *_), outcome in zip(rows, recorded.outcome.tolist(), strict=True):
-                out[at] = OUTCOMES[outcome]
+            for one, key in zip(answers, keys, strict=True):
+                if key is None:
+                    self.ledger.record_stray(storable(one.key, 200), told(one))
+            out = ["stray"] * len(answers)
+            if ours:
+                for at, outcome in zip(ours, self.record(columns).outcome.tolist(), strict=True):
+                    out[at] = OUTCOMES[outcome]
             return out
 
-    def _place(self, answer: Answer) -> tuple[int, int] | None:
+    def _place(self, answer: Answer) -> KeyParts | None:
         """Which ask an answer is for, None if it cannot be one of ours."""
         try:
             key = parse_key(answer.key)
         except AnswerError:
             return None
-        ours = key.uid == self.uid and key.item < self.fold.items and key.ordinal < 2**15
-        return (key.item, key.ordinal) if ours else None
+        return key if key.uid == self.uid and key.item < self.fold.items and key.ordinal < 2**15 else None
 
     def _label(self, answer: Answer) -> int:
         if answer.label is None or answer.failure is not None:
@@ -312,8 +333,12 @@ class Campaign(Machine):
         return run(self, platforms, **options)
 
 
-def _micros(amount: int | float | str) -> int:
-    return amount if isinstance(amount, int) else micros(amount)
+def _micros(amount: int | float | str, currency: str) -> int:
+    if isinstance(amount, int):
+        return amount
+    if currency_of(amount, currency) != currency:
+        raise SpecError(f"{amount!r} is not in this campaign's currency.", hint=f"Give an amount in {currency}.")
+    return micros(amount)
 
 
 def _store_at(store: str | Store, *, read_only: bool = False) -> Store:

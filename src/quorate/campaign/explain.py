@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quorate.campaign.decider import LABEL, REASONS
+from quorate.campaign.decider import ENDED, LABEL, REASONS
 from quorate.campaign.fold import STAGES_OF_A_COHORT, Cohort
 from quorate.errors import InputError
 from quorate.model import OPEN
@@ -38,8 +38,8 @@ def explain(campaign: Campaign, item: str) -> dict[str, Any]:
     story: dict[str, Any] = {
         "item": item, "status": "open", "label": None, "confidence": None, "reason": "", "promise": "",
         "policy": campaign.policy.name, "level": spec.alpha, "evidence": None, "evidence_name": None,
-        "stage": None, "version": None, "counts": {}, "asks": asks,
-        "cost": sum(one["charged"] or 0 for one in asks),
+        "detail": "", "stage": None, "version": None, "counts": {}, "asks": asks,
+        "cost": sum((one["charged"] or 0) + one["charged_apart"] for one in asks),
     }  # fmt: skip
     if fold.gold[row] >= 0:
         story |= {"status": "gold", "label": spec.labels[fold.gold[row]], "confidence": 1.0, "promise": "given"}
@@ -74,6 +74,7 @@ def _ask(campaign: Campaign, ask: dict[str, Any]) -> dict[str, Any]:
         "ordinal": ask["ordinal"], "class": one.name, "price": ask["price"], "stage": stage.name if stage else None,
         "version": at, "label": None, "charged": None, "worker": None, "failure": None,
         "why": _why(campaign, one.name, ask["worker_class"], stage), "kept_apart": len(ask["kept"]),
+        "charged_apart": sum(one["charged"] for one in ask["kept"]),
     }  # fmt: skip
     if answer is not None:
         label = answer["label"]
@@ -119,6 +120,7 @@ def _verdict(campaign: Campaign, cohort: Cohort, row: int) -> dict[str, Any]:
         "counts": counts,
         "status": "labelled" if verdict >= 0 else "undecided",
         "reason": REASONS[decider.reason[at]],
+        "detail": decider.why_ended if decider.reason[at] == ENDED else "",
         "label": None if label is None else spec.labels[label],
         "confidence": None if np.isnan(one) or label is None else (one if label == 1 else 1 - one),
         "promise": campaign.promise if verdict >= 0 else "",
@@ -157,7 +159,7 @@ def _outcome(story: dict[str, Any]) -> str:
         return f"labelled {story['label']!r}{sure}."
     if story["status"] == "undecided":
         best = "" if story["label"] is None else f"; so far {story['label']!r} is likelier{sure}"
-        return f"undecided, because {_WHY_NOT.get(story['reason'], story['reason'])}{best}."
+        return f"undecided, because {_why_not(story)}{best}."
     return "gold: its label was given." if story["status"] == "gold" else "still open."
 
 
@@ -170,4 +172,9 @@ def _stop(campaign: Campaign, story: dict[str, Any]) -> str:
             f"Stopped in stage {story['stage']!r} (estimate version {story['version']}) with {shown}: enough for the"
             f" level {story['level']:.3g}. Promise: {story['promise']}."
         )
-    return f"Stopped with {shown}: {_WHY_NOT.get(story['reason'], story['reason'])}."
+    return f"Stopped with {shown}: {_why_not(story)}."
+
+
+def _why_not(story: dict[str, Any]) -> str:
+    why = _WHY_NOT.get(story["reason"], story["reason"])
+    return f"{why} ({story['detail'].rstrip('.')})" if story.get("detail") else why

@@ -19,6 +19,7 @@ from quorate.campaign.decider import Decider, Money, Start
 from quorate.campaign.waiting import Waiting
 from quorate.core.hashing import uniform
 from quorate.core.worlds import PLAN
+from quorate.errors import QuorateError
 from quorate.model import OPEN, UNDECIDED, FloatArray, Task
 from quorate.ports import Policy
 from quorate.spec import Spec
@@ -73,7 +74,7 @@ class Fold:
         self.late_after = 0  # late answers up to this seq have had their barrier
         self._book = Book()
         self._events: dict[tuple[str, int], tuple[int, Mapping[str, Any]]] = {}
-        self._given_up: set[int] = set()  # asks that the order of the money had granted, and that could not be paid
+        self._given_up: dict[int, set[int]] = {}  # by stage: asks that the order of the money had granted in vain
 
     @property
     def items(self) -> int:
@@ -83,6 +84,12 @@ class Fold:
     def cohort(self) -> Cohort | None:
         """The cohort that is being labelled, or the last one."""
         return self.cohorts[-1] if self.cohorts else None
+
+    @property
+    def stage(self) -> int:
+        """The number of the stage that is under way, −1 before the first."""
+        cohort = self.cohort
+        return -1 if cohort is None else stage_number(cohort.number, len(cohort.decider.stages) - 1)
 
     # --------------------------------------------------------------------------------- facts that come in
 
@@ -99,8 +106,9 @@ class Fold:
         if kind in (COHORT, STAGE):
             self._events.setdefault((kind, number), (seq, payload))
         elif kind == GAVE_UP:
-            self._given_up.update(payload["asks"])
-            self._withdraw(np.array(payload["asks"], np.int64))
+            self._given_up.setdefault(payload["stage"], set()).update(payload["asks"])
+            if payload["stage"] == self.stage:
+                self._withdraw(np.array(payload["asks"], np.int64))
 
     def learn(self, item: Int, ordinal: Int, label: Int, charged: Int) -> None:
         """Answers, in any order, each once; then go on as far as the facts go."""
@@ -169,12 +177,11 @@ class Fold:
             return cohort.decider.at_barrier or cohort.decider.done
         item = cohort.rows[asks.item]
         self.want_class[item] = asks.worker_class
-        if self._given_up:
-            code = ask_code(item, asks.ordinal)
-            unpaid = np.isin(code, list(self._given_up))
-            if unpaid.any():
-                self._withdraw(code[unpaid])
-                asks, item = asks[~unpaid], item[~unpaid]
+        unpaid = self._in_vain(ask_code(item, asks.ordinal))
+        if unpaid.any():
+            self._withdraw(ask_code(item[unpaid], asks.ordinal[unpaid]))
+            out = self.is_out(item, asks.ordinal)
+            asks, item = asks[out], item[out]
         found, label, charged = self._book.take(item, asks.ordinal)
         if found.any():
             self.folded += len(label)
@@ -183,7 +190,12 @@ class Fold:
             cohort.decider.tell(known.item, known.ordinal, known.worker_class, label, charged)
             return True
         self.pending.join(ask_code(item, asks.ordinal))
-        return False
+        return bool(unpaid.any())
+
+    def _in_vain(self, code: Int) -> NDArray[np.bool_]:
+        """Which of these asks could not be paid when somebody tried to claim them in this stage."""
+        given_up = self._given_up.get(self.stage)
+        return np.zeros(len(code), np.bool_) if given_up is None else np.isin(code, list(given_up))
 
     def _begin(self, payload: Mapping[str, Any]) -> None:
         """A new cohort: the items that nobody has looked at, and those that get another chance."""
@@ -234,7 +246,12 @@ class Fold:
             decider.admit(cohort.local(item[here]), worker_class[here], label[here])
         cohort.barriers.append(seq)
         self.late_after = payload["late_after"]
-        decider.cross()
+        try:
+            decider.cross()
+        except (
+            QuorateError
+        ) as error:  # say, too few classes are left: known from the facts, so the same in every replay
+            decider.end(error.message)
 
     def _withdraw(self, code: Int) -> None:
         """Take back asks that cannot be paid although the order of the money had granted them: the budget was cut."""
@@ -242,8 +259,9 @@ class Fold:
         item, ordinal = code_parts(code)
         out = self.is_out(item, ordinal)
         if cohort is not None and out.any():
-            self.pending.drop(code[out])
             cohort.decider.withdraw(cohort.local(item[out]), ordinal[out], self.want_class[item[out]])
+            wanted = self.pending.take()
+            self.pending.join(wanted[self.is_out(*code_parts(wanted))])
 
     # ------------------------------------------------------------------------------------------ what is known
 

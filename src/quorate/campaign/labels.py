@@ -97,11 +97,13 @@ def item_ids(campaign: Campaign) -> list[str]:
 
 def spent_on(campaign: Campaign) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Answers with a label, and micros charged, for each item."""
-    log = campaign.ledger.changes().answers
-    items = campaign.fold.items
+    changes = campaign.ledger.changes()
+    log, items = changes.answers, campaign.fold.items
     answers = np.bincount(log.item[log.label >= 0], minlength=items)
     cost = np.zeros(items, np.int64)
     np.add.at(cost, log.item, log.charged)
+    for one in changes.conflicts:  # money that is gone, though the answer does not count
+        cost[one.item] += one.charged
     return answers, cost
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.campaign.book import ask_code, code_parts
-from quorate.campaign.decider import BUDGET, NOBODY_LEFT, Asks
+from quorate.campaign.decider import BUDGET, ENDED, NOBODY_LEFT, Asks
 from quorate.campaign.fold import COHORT, GAVE_UP, STAGE, Fold, stage_number
 from quorate.campaign.states import CLASS, HALTED, PAUSED, RUNNING
 from quorate.campaign.waiting import Waiting
@@ -26,10 +26,13 @@ from quorate.ports_store import (
     RECORDED,
     STRAY,
     TAKEN,
+    AnswerLog,
     AskLog,
     Conflict,
     Event,
+    InFlight,
     Ledger,
+    Money,
     NewAnswers,
     NewAsks,
     Recorded,
@@ -146,13 +149,21 @@ class Machine:
             changes = self.ledger.changes(self._seen)
             if changes.items > self.fold.items:
                 self.fold.add_items(*self.ledger.item_columns(self.fold.items))
-            for event in changes.events:
-                self._apply(event)
             self._late += [one for one in changes.conflicts if one.outcome == "late" and one.label >= 0]
-            log = changes.answers
             self._seen = changes.head
-            label = np.where(log.failure == EXHAUSTED, NOBODY_LEFT, np.where(log.failure > 0, NO_LABEL, log.label))
-            self.fold.learn(log.item, log.ordinal, label, log.charged)
+            log, done = changes.answers, 0
+            for event in changes.events:
+                if event.kind == GAVE_UP:  # what was answered before it was in time
+                    until = int(np.searchsorted(log.seq, event.seq))
+                    self._learn(log, slice(done, until))
+                    done = until
+                self._apply(event)
+            self._learn(log, slice(done, None))
+
+    def _learn(self, log: AnswerLog, rows: slice) -> None:
+        failure, label = log.failure[rows], log.label[rows]
+        label = np.where(failure == EXHAUSTED, NOBODY_LEFT, np.where(failure > 0, NO_LABEL, label))
+        self.fold.learn(log.item[rows], log.ordinal[rows], label, log.charged[rows])
 
     # -------------------------------------------------------------------------------------------- barriers
 
@@ -170,7 +181,7 @@ class Machine:
         money = self.ledger.money()
         if cohort is None or cohort.decider.done:
             first = 0 if cohort is None else int(max(one.rows[-1] for one in self.fold.cohorts)) + 1
-            again = [BUDGET] if cohort is not None and money.budget > self._budget_then() else []
+            again = self._worth_another_try(money)
             if first == self.fold.items and not len(self.fold.undecided_for(again)):
                 return None
             belief, prior_belief = self.fold.beliefs(self.spec)
@@ -181,20 +192,27 @@ class Machine:
             return self.ledger.append(COHORT, payload, number=len(self.fold.cohorts))
         late = [one for one in self._late if one.seq > self.fold.late_after]
         payload = {
-            "alive": [
-                state != PAUSED and not one.trusted
-                for one, state in zip(self.spec.classes, self.class_state, strict=True)
-            ],
+            "alive": self._alive,
             "budget": money.budget, "spent": money.spent,
             "admitted": [[one.item, one.worker_class, one.label] for one in late], "late_after": self._seen,
         }  # fmt: skip
         return self.ledger.append(STAGE, payload, number=stage_number(cohort.number, len(cohort.decider.stages)))
 
-    def _budget_then(self) -> int:
-        """The budget that the last cohort knew of."""
-        assert self.fold.cohort is not None
-        assert self.fold.cohort.decider.purse is not None
-        return self.fold.cohort.decider.purse.budget
+    @property
+    def _alive(self) -> list[bool]:
+        """Which classes plans may ask from the next barrier on."""
+        classes = zip(self.spec.classes, self.class_state, strict=True)
+        return [state != PAUSED and not one.trusted for one, state in classes]
+
+    def _worth_another_try(self, money: Money) -> list[int]:
+        """The reasons for which items were left without a label, and that hold no more."""
+        if self.fold.cohort is None:
+            return []
+        last = self.fold.cohort.decider
+        assert last.purse is not None
+        again = [BUDGET] if money.budget > last.purse.budget else []
+        back = any(now and not then for now, then in zip(self._alive, last.alive.tolist(), strict=True))
+        return [*again, ENDED] if last.why_ended and back else again
 
     @property
     def done(self) -> bool:
@@ -208,35 +226,47 @@ class Machine:
     def claim(self, n: int, *, without: Collection[int] = ()) -> Asks:
         """Claim up to ``n`` of the asks that are wanted now, as columns, ``without`` those of some classes."""
         with self._lock:
+            if n < 1:
+                return _NO_ASKS
             self.go_on()
             self.fold.pending.join(self._held.take())
             while len(self.fold.pending):
-                asks = self._claim_some(n, without)
+                code = self.fold.pending.take(n)
+                try:
+                    asks = self._claim_some(code, without)
+                except BaseException:
+                    self._not_claimed(code)
+                    raise
                 if len(asks):
                     return asks
                 self.go_on()
             return _NO_ASKS
 
-    def _claim_some(self, n: int, without: Collection[int]) -> Asks:
-        wanted = self._take(n, without)
+    def _not_claimed(self, code: Int) -> None:
+        """A claim failed: these asks are wanted still; or the error came after the commit, and they are out."""
+        self._held.drop(code)
+        self.fold.pending.join(code[self.fold.is_out(*code_parts(code))])
+        self.left_over.update(code.tolist())
+
+    def _claim_some(self, code: Int, without: Collection[int]) -> Asks:
+        wanted = self._may_be_asked(code, without)
         if not len(wanted):
             return wanted
-        assert self.fold.cohort is not None
+        stage = self.fold.stage
         claimed = self.ledger.claim(
             NewAsks(wanted.item, wanted.ordinal, wanted.worker_class, self._price[wanted.worker_class]),
-            stage=stage_number(self.fold.cohort.number, len(self.fold.cohort.decider.stages) - 1),
+            stage=stage,
             lease=self.spec.lease,
         )
         self._wrote(claimed.first, claimed.head)
         over = claimed.outcome == OVER_BUDGET
         if over.any():
             codes = ask_code(wanted.item[over], wanted.ordinal[over])
-            self._note(self.ledger.append(GAVE_UP, {"asks": codes.tolist()}))
+            self._note(self.ledger.append(GAVE_UP, {"asks": codes.tolist(), "stage": stage}))
         return wanted[~over & (claimed.outcome != TAKEN)]
 
-    def _take(self, n: int, without: Collection[int]) -> Asks:
-        """The next asks that are wanted, from classes that may be asked."""
-        code = self.fold.pending.take(n)
+    def _may_be_asked(self, code: Int, without: Collection[int]) -> Asks:
+        """Those of these asks whose class may be asked now."""
         item, ordinal = code_parts(code)
         asks = Asks(item, ordinal, self.fold.want_class[item].astype(np.int64))
         states = [HALTED if k in without else state for k, state in enumerate(self.class_state)]
@@ -254,13 +284,40 @@ class Machine:
         none = np.zeros(len(asks), np.int64)
         claimed = self.ledger.claim(NewAsks(asks.item, asks.ordinal, asks.worker_class, none))
         self._wrote(claimed.first, claimed.head)
-        self.record(NewAnswers(asks.item, asks.ordinal, none + NO_LABEL, none + AS_ASKED, none + EXHAUSTED))
+        self._close_passed_over(asks.item, asks.ordinal)
 
-    def adopt(self, n: int | None = None) -> Asks:
+    def _close_passed_over(self, item: Int, ordinal: Int) -> None:
+        none = np.zeros(len(item), np.int64)
+        self.record(NewAnswers(item, ordinal, none + NO_LABEL, none + AS_ASKED, none + EXHAUSTED))
+
+    def adopt(self, n: int | None = None) -> InFlight:
         """Take over asks that were claimed by a process that is gone; they keep their keys."""
         with self._lock:
-            log = self.ledger.adopt(n, lease=self.spec.lease).asks
-            return Asks(log.item, log.ordinal, log.worker_class)
+            while len(found := self.ledger.adopt(n, lease=self.spec.lease)):
+                self.sync()
+                found = self._without_passed_over(found)
+                if len(found):
+                    break
+            return found
+
+    def find_left_over(self) -> InFlight:
+        """The asks in flight that were claimed here and that nobody looks after; from now on the caller does."""
+        with self._lock:
+            if not self.left_over:
+                return _NOTHING_OUT
+            found = self.ledger.in_flight()
+            ours = np.isin(ask_code(found.asks.item, found.asks.ordinal), list(self.left_over))
+            self.left_over.clear()
+            self.sync()
+            return self._without_passed_over(found.only(ours))
+
+    def _without_passed_over(self, found: InFlight) -> InFlight:
+        """A process may die while it passes over a paused class: what it claimed for nothing is never to be sent."""
+        asks = found.asks
+        passed = (asks.price == 0) & (self._price[asks.worker_class] > 0) & ~found.posted
+        if passed.any():
+            self._close_passed_over(asks.item[passed], asks.ordinal[passed])
+        return found.only(~passed)
 
     def keep(self, receipts: Sequence[Receipt]) -> None:
         """Keep what a platform returned for posted asks."""
@@ -284,6 +341,8 @@ class Machine:
         with self._lock:
             classes = self.fold.want_class[np.minimum(columns.item, self.fold.items - 1)]
             recorded = self.ledger.record(columns)
+            if self.left_over:
+                self.left_over.difference_update(ask_code(columns.item, columns.ordinal).tolist())
             plain = bool((recorded.outcome == RECORDED).all()) and not recorded.overcharged.any()
             missed_nothing = recorded.first == self._seen + 1
             if missed_nothing and plain and self._plain(columns):
@@ -354,3 +413,4 @@ class Machine:
 
 
 _NO_ASKS: Final = Asks(*(np.zeros(0, np.int64) for _ in range(3)))
+_NOTHING_OUT: Final = InFlight(AskLog(*(np.zeros(0, np.int64) for _ in range(8))), np.zeros(0, np.bool_))

@@ -9,12 +9,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from quorate.campaign.answers import raw_text, storable, wrong_with
 from quorate.campaign.book import ask_code
 from quorate.campaign.columns import columnar, run_columns
 from quorate.campaign.decider import Asks
@@ -25,7 +25,7 @@ from quorate.campaign.states import HALTED
 from quorate.errors import AnswerError, PlatformError, SpecError
 from quorate.model import NO_LABEL, Answer, Ask
 from quorate.ports import Platform
-from quorate.ports_store import EXPIRED, PARKED, AskLog, NewAnswers, parse_key
+from quorate.ports_store import EXPIRED, PARKED, InFlight, NewAnswers, parse_key
 
 if TYPE_CHECKING:
     from quorate.campaign.engine import Campaign
@@ -163,26 +163,18 @@ class _Runner:
 
     def _adopt(self) -> None:
         """Asks of a process that is gone."""
-        found = self.campaign.ledger.adopt(lease=self.campaign.spec.lease)
-        self._look_after(found.asks, found.posted)
+        self._look_after(self.campaign.adopt())
 
     def _resume(self) -> None:
         """Asks that an earlier run of this process, or somebody who asked, has left behind."""
-        codes = self.campaign.left_over
-        if codes:
-            found = self.campaign.ledger.in_flight()
-            left = np.isin(ask_code(found.asks.item, found.asks.ordinal), list(codes))
-            log = AskLog(*(getattr(found.asks, one.name)[left] for one in fields(AskLog)))
-            self._look_after(log, found.posted[left])
-            codes.clear()
+        self._look_after(self.campaign.find_left_over())
 
-    def _look_after(self, log: AskLog, posted: NDArray[np.bool_]) -> None:
+    def _look_after(self, found: InFlight) -> None:
         """Poll what is posted; send the rest again under its own keys, or look for it where that is not safe."""
-        if not len(log):
+        if not len(found):
             return
-        campaign = self.campaign
-        campaign.sync()
-        receipts = {one.key: one for one in campaign.ledger.receipts(log.seq[posted])}
+        campaign, log = self.campaign, found.asks
+        receipts = {one.key: one for one in campaign.ledger.receipts(log.seq[found.posted])}
         now, wall = self.clock.now(), self.clock.wall()
         asks = campaign.asks(Asks(log.item, log.ordinal, log.worker_class), log)
         for ask, k, at in zip(asks, log.worker_class.tolist(), log.at.tolist(), strict=True):
@@ -227,12 +219,14 @@ class _Runner:
     def _record(self, desk: Desk, outcome: Outcome) -> None:
         good: list[Answer] = []
         for one in outcome.got if outcome.job == "poll" else ():
-            wrong = _wrong_with(one) or self._from_another(desk, one)
+            one = self._tidy(desk, one)
+            wrong = wrong_with(one) or self._from_another(desk, one)
             if wrong:
                 desk.note(wrong)
-                self.campaign.ledger.record_stray(str(getattr(one, "key", ""))[:200], {"answer": repr(one)[:2000]})
+                key = storable(str(getattr(one, "key", "")), 200)
+                self.campaign.ledger.record_stray(key, {"answer": storable(repr(one))})
                 continue
-            good.append(self._usable(desk, one))
+            good.append(one)
         if not good:
             return
         for one, became in zip(good, self.campaign.outcomes(good), strict=True):
@@ -255,14 +249,27 @@ class _Runner:
         out = fold.is_out(np.array([key.item]), np.array([key.ordinal]))[0]
         return "an answer for another class" if out and asked != desk.name else ""
 
-    def _usable(self, desk: Desk, answer: Answer) -> Answer:
-        """An answer as the ledger takes it: a label that does not exist is paid for and counts as an abstention."""
-        if answer.label is None or answer.failure is not None or answer.label in self.campaign.spec.labels:
+    def _tidy(self, desk: Desk, answer: Any) -> Any:
+        """An answer as the ledger takes it, as far as what is paid for should not be lost to a slip of the platform.
+
+        A label that does not exist counts as an abstention; a worker who is no text becomes one; what else came with
+        it is kept as text where it is no JSON; and a key from before a backup was restored is the one asked under.
+        """
+        if not isinstance(answer, Answer) or not isinstance(answer.key, str):
+            return answer
+        answer = replace(answer, key=desk.own_key(answer.key, self.campaign.epoch))
+        if answer.worker is not None:
+            answer = replace(answer, worker=storable(str(answer.worker), 200))
+        try:
+            raw_text(answer)
+        except AnswerError:
+            desk.note("a raw part that is no JSON")
+            answer = replace(answer, raw={"text": repr(answer.raw)[:2000]})
+        label = answer.label
+        if not isinstance(label, str) or answer.failure is not None or label in self.campaign.spec.labels:
             return answer
         desk.note("label outside the spec")
-        return Answer(
-            answer.key, None, answer.worker, answer.price, raw={**answer.raw, "said": str(answer.label)[:200]}
-        )
+        return replace(answer, label=None, raw={**answer.raw, "said": label[:200]})
 
     def _answered(self, desk: Desk, key: str, became: str) -> None:
         if became == "stray":
@@ -282,7 +289,10 @@ class _Runner:
         for desk in self.desks.values():
             late = desk.late(self.clock.now(), self.campaign.spec.patience)
             if late:
-                desk.platform.cancel([one.receipt for one in late])
+                try:
+                    desk.platform.cancel([one.receipt for one in late])
+                except Exception as error:  # whatever a platform may raise: they are given up all the same
+                    desk.note(f"cancel: {type(error).__name__}")
                 desk.note("expired", len(late))
                 self._fail([one.ask for one in late], EXPIRED)
                 for one in late:
@@ -348,16 +358,3 @@ class _Runner:
                 hint="Everything bought is recorded. Mend the platform and run again (`resume` a halted class first),"
                 " or pause the class to go on without it.",
             )
-
-
-def _wrong_with(answer: Any) -> str:
-    if not isinstance(answer, Answer) or not isinstance(answer.key, str):
-        return "not an answer"
-    price = answer.price
-    if price is not None and (not isinstance(price, int) or isinstance(price, bool) or not 0 <= price < 2**62):
-        return "a price that is no amount"
-    if answer.label is not None and not isinstance(answer.label, str):
-        return "a label that is no text"
-    if answer.failure not in (None, "exhausted", "refused", "expired"):
-        return "an unknown failure"
-    return ""

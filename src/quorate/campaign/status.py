@@ -50,6 +50,7 @@ def status(campaign: Campaign) -> dict[str, Any]:
             "gold": int((~real).sum()),
         },
         "undecided_for": {REASONS[r]: int((reasons == r).sum()) for r in np.unique(reasons).tolist()},
+        "policy_ended": cohort.decider.why_ended if cohort is not None else "",
         "answers": fold.folded,
         "in_flight": len(campaign.ledger.asks()) - len(campaign.ledger.changes().answers),
         "money": {**row.money._asdict(), "forecast": _forecast(campaign, verdict, real, row.money.spent)},

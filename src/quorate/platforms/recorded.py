@@ -154,7 +154,8 @@ def _rows(
                 yield reader.line_num, tuple(row[i] for i in at)
     except (UnicodeDecodeError, csv.Error) as error:
         raise FileError(
-            f"{path} cannot be read after line {reader.line_num}: {error}.", hint="It must be CSV in UTF-8, or that gzipped."
+            f"{path} cannot be read after line {reader.line_num}: {error}.",
+            hint="It must be CSV in UTF-8, or that gzipped.",
         ) from None
     except (OSError, EOFError, zlib.error) as error:
         raise FileError(f"{path} cannot be read: {error}.", hint="Is it complete, and may you read it?") from None
