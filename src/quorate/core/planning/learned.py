@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,13 @@ from quorate.core.planning.pool import UNITS, Pool, evidence, log_odds_of
 from quorate.model import OPEN, Estimate, FloatArray, IntArray, Task, View
 
 MOST_PLACES: Final = 400  # starting log-odds that a plan follows one by one
+
+
+class Predicted(NamedTuple):
+    """The share of wrong labels among so many items (about), in each draw from the posterior."""
+
+    error: FloatArray  # (D,)
+    size: float
 
 
 @dataclass(frozen=True)
@@ -45,16 +52,18 @@ class Learned:
         one = rows.weight @ self.posterior(rows.unique) / max(len(items), 1)
         return Worlds(self.accuracy, one)
 
-    def errors(self, view: View, items: IntArray) -> FloatArray:
-        """Predicted P(wrong | label) of the labels given so far, averaged over the draws."""
+    def errors(self, view: View, items: IntArray, *, average: bool = False) -> list[Predicted]:
+        """What is predicted of the labels given so far: for each true label, or of all labels together."""
         items = items[view.verdict[items] >= 0]
         rows = compress(view.counts[items])
         said_1 = np.bincount(rows.inverse, view.verdict[items], minlength=len(rows.unique))
         one = self.posterior(rows.unique)
         wrong = np.stack([said_1 @ (1 - one), (rows.weight - said_1) @ one])
         of_label = np.stack([rows.weight @ (1 - one), rows.weight @ one])
+        if average:
+            wrong, of_label = wrong.sum(axis=0, keepdims=True), of_label.sum(axis=0, keepdims=True)
         share = np.divide(wrong, of_label, out=np.zeros_like(wrong), where=of_label > 0)
-        return np.asarray(share.mean(axis=1), np.float64)
+        return [Predicted(error, float(size.mean())) for error, size in zip(share, of_label, strict=True)]
 
     def start(self, view: View, items: IntArray, cap: IntArray, price: ArrayLike, *, worlds: bool) -> Start:
         """Where these items stand: log-odds at the fit, caps left, shares by label (in each draw, if ``worlds``)."""

@@ -16,7 +16,7 @@ sampling depended on answers only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,13 +25,14 @@ from numpy.typing import NDArray
 
 from quorate.core.estimators.em import BELIEF
 from quorate.core.hashing import generator, uniform
+from quorate.core.planning.caution import careful_level
 from quorate.core.planning.exploring import ExplorePlan, ScoutPlan, still_worth_exploring
 from quorate.core.planning.forward import Start, Worlds
-from quorate.core.planning.learned import Learned, learn
+from quorate.core.planning.learned import Learned, Predicted, learn
 from quorate.core.planning.lookup import compiled
 from quorate.core.planning.oracle import OraclePlan, oracle
 from quorate.errors import SpecError
-from quorate.model import OPEN, FloatArray, Stage, Task, View
+from quorate.model import OPEN, Stage, Task, View
 
 FIRST: Final = 10  # items of the first exploring round
 FIRST_BATCH: Final = 40
@@ -43,6 +44,8 @@ PACE: Final = 0.5  # answers per item begun that a class gets while it may still
 TOLERANCE: Final = 1.05  # re-open when a predicted error exceeds this many times the level, or alpha
 DRAWS: Final = 40
 WORLDS: Final = 16  # draws that a plan is judged by
+GIVEN_UP: Final = 0.01  # a plan that gives up more items than it must is one that cannot know yet
+SLACK: Final = (1.5, 2.25, 3.4, 5.0)  # how much looser it is planned then
 _ORDER, _DRAWS = 11, 12  # separate streams of dice
 FOR_EACH_LABEL: Final = (
     "calibrated (Bayes, plug-in): if the model holds, each label's conditional error — wrong given the true "
@@ -140,7 +143,7 @@ class _Run:
             held = held[:0]
             number += 1
             start = self.learned.start(self.view, items, self.cap, self.task.price, worlds=False)
-            plan = self.plan(min(LOOSE * self.level, 0.49), start)
+            plan = self.plan([min(LOOSE * self.level, 0.49)] * (1 if self.average else 2), start)
             yield Stage(f"batch {number}", items, compiled(plan, self.barrier), estimate=self.learned.estimate)
             self.learned = self.learn()
             size *= GROWTH
@@ -154,10 +157,10 @@ class _Run:
             yield self.exploring(fresh, ScoutPlan.of(np.where(worth, behind, 0) / len(fresh)))
             self.learned = self.learn()
 
-    def plan(self, alpha: float, start: Start, worlds: Worlds | None = None) -> OraclePlan:
+    def plan(self, level: Sequence[float], start: Start, worlds: Worlds | None = None) -> OraclePlan:
         fit = self.learned.fit
         return oracle(
-            fit.accuracy_hat, self.task.price, alpha=alpha, prior=fit.prior_hat, average=self.average,
+            fit.accuracy_hat, self.task.price, alpha=(level[0], level[-1]), prior=fit.prior_hat, average=self.average,
             cap=self.cap, start=start, worlds=worlds, longest=self.task.item_cap, gap=0.005,
         )  # fmt: skip
 
@@ -169,11 +172,11 @@ class _Run:
     def reopen(self) -> Iterator[Stage]:
         """Plan for all items from where they stand; buy in portions, each on what is known by then."""
         for number in range(1, PASSES + 1):
-            if self.kept(self.learned.errors(self.view, self.order)):
+            predicted = self.learned.errors(self.view, self.order, average=self.average)
+            level = [careful_level(self.level, self.task.alpha, error, size) for error, size in predicted]
+            if self.kept(predicted, level):
                 return
-            judges = self.learned.thinned(WORLDS)
-            start = judges.start(self.view, self.order, self.cap, self.task.price, worlds=True)
-            plan = self.plan(self.level, start, judges.worlds(self.view, self.order))
+            plan = self.affordable(level)
             spent = float(self.view.used.sum(axis=0) @ self.task.price)
             share = min(PORTION * spent / max(plan.cost * len(self.order), 1e-300), 1.0)
             if share > 0.7 or number > PASSES - 3:
@@ -185,9 +188,28 @@ class _Run:
             yield Stage(f"re-open {number}", items, compiled(plan, self.barrier), estimate=self.learned.estimate)
             self.learned = self.learn()
 
-    def kept(self, predicted: FloatArray) -> bool:
-        """Do the labels as they are keep the level, as far as can be told?"""
-        if self.average:
-            w = self.learned.fit.prior_hat
-            predicted = np.array([1 - w, w]) @ predicted
-        return bool(np.max(predicted) <= min(TOLERANCE * self.level, self.task.alpha))
+    def kept(self, predicted: Sequence[Predicted], level: Sequence[float]) -> bool:
+        """Do the labels as they are keep their levels, as far as can be told?"""
+        return all(
+            error.mean() <= min(TOLERANCE * most, self.task.alpha)
+            for (error, _), most in zip(predicted, level, strict=True)
+        )
+
+    def affordable(self, level: Sequence[float]) -> OraclePlan:
+        """The cheapest plan for all items, judged in several worlds, that gives up no more items than it must.
+
+        Where little is known of a rare label, no plan may keep the level in all those worlds together, and the
+        cheapest would give up all items.  Then a looser level is planned for: what it buys tells which world it is.
+        """
+        judges = self.learned.thinned(WORLDS)
+        start = judges.start(self.view, self.order, self.cap, self.task.price, worlds=True)
+        worlds = judges.worlds(self.view, self.order)
+        plan = self.plan(level, start, worlds)
+        if plan.undecided > GIVEN_UP:
+            believed = self.learned.start(self.view, self.order, self.cap, self.task.price, worlds=False)
+            sure = self.plan(level, believed)
+            for slack in SLACK:
+                if plan.undecided <= sure.undecided + GIVEN_UP:
+                    return plan
+                plan = self.plan([min(slack * most, 0.49) for most in level], start, worlds)
+        return plan
