@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from numpy.typing import ArrayLike, NDArray
 
 from quorate.core.exact import performance
 from quorate.core.stopping.bias import BiasIdentification
@@ -159,3 +161,48 @@ def test_a_prior_weighs_the_labels() -> None:
     assert exact.mean_answers(0.0) == exact.answers[0]
     assert exact.cost(2.0, 0.25) == pytest.approx(2 * (0.75 * exact.answers[0] + 0.25 * exact.answers[1]))
     assert exact.mean_error(1.0) == exact.error[1]
+
+
+# ------------------------------------------------------------------- algorithms, section 2: a class that is known
+
+
+@dataclass(frozen=True, slots=True)
+class Sprt:
+    """Wald's test on a known class: say 1 from log-odds ``high`` on, 0 from -``low`` on."""
+
+    low: float
+    high: float
+    c0: float
+    c1: float
+
+    def verdict(self, zeros: ArrayLike, ones: ArrayLike) -> NDArray[np.int8]:
+        z = BiasIdentification(0.05, self.c0, self.c1).log_odds(zeros, ones)
+        return np.where(z >= self.high, 1, np.where(z <= -self.low, 0, -1)).astype(np.int8)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "wald", "calibrated", "oracle"),
+    [(0.05, 6.44, 6.37, 4.91), (0.01, 9.64, 8.46, 7.82), (0.001, 13.52, 12.83, 11.83)],
+)
+def test_wald_with_and_without_calibrated_thresholds_on_class_3(
+    alpha: float, wald: float, calibrated: float, oracle: float
+) -> None:
+    """What discreteness costs: both errors of Wald's thresholds are far below alpha, the best pair wins some back."""
+    (c0, c1), price = P1.accuracy[2], P1.price[2]
+    least = float(np.log((1 - alpha) / alpha))
+
+    def cost(low: float, high: float) -> tuple[float, float, float]:
+        exact = performance(Sprt(low, high, c0, c1), (c0, c1), leftover=1e-9)
+        return exact.cost(price), *exact.error
+
+    assert cost(least, least)[0] == pytest.approx(wald, abs=0.005)
+    best = np.inf
+    for high in np.arange(least - 1.2, least + 0.2, 0.02):
+        near, far = 0.0, least + 1  # the least -low at which few enough ones are called 0
+        while far - near > 0.02:
+            middle = (near + far) / 2
+            near, far = (near, middle) if cost(middle, high)[2] <= alpha else (middle, far)
+        spent, false_one, _ = cost(far, high)
+        best = min(best, spent) if false_one <= alpha else best
+    assert best == pytest.approx(calibrated, abs=0.011)
+    assert best > oracle

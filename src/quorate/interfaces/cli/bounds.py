@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from quorate.interfaces.cli._app import Json, app
-from quorate.interfaces.cli._output import number, print_json, print_table
+from quorate.interfaces.cli._output import number, print_json, print_table, say
 from quorate.interfaces.cli.simulate import Alpha, Instance
 
 _NOTHING = 1e-12  # the enumeration stops when less is open
@@ -51,10 +51,13 @@ def bounds(instance: Instance, alpha: Alpha = None, json: Json = False) -> None:
     ]
     print_table(["all classes together, per item", "cost"], totals)
     print_table(
-        ["", "part", "items", "because"],
-        [(one["theorem"], one["part"], _power_of_ten(one["log10"]), one["reason"]) for one in found["theorems"]],
+        ["", "part", "items"],
+        [(one["theorem"], one["part"], _power_of_ten(one["log10"])) for one in found["theorems"]],
         title="Items from which on the theorems speak, gamma = gamma_a = gamma_b = 1/4; estimates within 0.1",
     )
+    for one in found["theorems"]:
+        if one["reason"]:
+            say(f"{one['theorem']}, {one['part']}: {one['reason']}.")
 
 
 @app.command()
@@ -156,7 +159,7 @@ def oracle(
                 ("gap between the two", f"{100 * plan.gap:.2g} %"),
             ]
             if feasible(plan)
-            else [("plan that labels every item", "none within the caps")]
+            else [("plan that labels every item", "none found")]
         ),
         ("error on true label 0, 1", ", ".join(map(number, plan.error))),
         ("undecided", number(plan.undecided)),

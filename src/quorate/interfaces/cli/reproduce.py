@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -39,9 +40,7 @@ def reproduce(
         made = remake(out, quick=quick, data=data_folder(data), workers=workers, progress=done)
     cells = made.cells
     if json:
-        print_json(
-            {"folder": str(out), "files": made.files, "table1": [cell.cell for cell in cells if cell.reproduced]}
-        )
+        print_json({"folder": str(out), "files": made.files, "table1": [asdict(cell) for cell in cells]})
         return
     print_table(
         ["Table I", "paper", "from the counts", "from the printed matrices"],
