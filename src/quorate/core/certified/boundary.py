@@ -32,7 +32,7 @@ from quorate.core.certified.units import CELLS
 from quorate.model import FloatArray
 
 _ROUNDING: Final = 1e-12  # of the level is spared, so that sums of rounded terms meet it too
-_HALVINGS: Final = 22
+_HALVINGS: Final = 12  # what is left between two thresholds is made exact by the uniforms
 
 
 @dataclass(frozen=True, slots=True, eq=False)
