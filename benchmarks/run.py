@@ -18,6 +18,7 @@ SPEED = {
     "store_speed": ["--large"],
     "peers": [],
     "ratio_table": ["--policy", "calibrated", "certified", "--jobs", "2"],
+    "validity": ["--jobs", "2"],
     "replay_table": [],
 }
 FAULTS = sorted(path.stem for path in (HERE / "faults").glob("r*.py"))

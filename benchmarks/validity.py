@@ -23,8 +23,13 @@ from unittest.mock import patch
 import numpy as np
 from scipy.stats import binom, norm
 
+from quorate.core.certified.belief import Belief
+from quorate.core.certified.block import Block
 from quorate.core.certified.boundary import Boundary
+from quorate.core.certified.sequence import ConfidenceSequence
+from quorate.core.certified.units import CELLS
 from quorate.core.policies import certified
+from quorate.model import IntArray
 from quorate.studies.campaigns import Workers, boil_down, exceeds, mean_se
 from quorate.studies.instances import Instance
 from quorate.studies.policies import policy_named
@@ -65,7 +70,8 @@ def run(trial: Trial, policy: str, mutant: str | None, seed: int) -> dict[str, A
     works: list[Any] = []
 
     class Witnessed(certified._Work):
-        def __post_init__(self) -> None:
+        def __init__(self, *parts: Any) -> None:
+            super().__init__(*parts)
             works.append(self)
 
     with ExitStack() as stack:
@@ -75,20 +81,32 @@ def run(trial: Trial, policy: str, mutant: str | None, seed: int) -> dict[str, A
         task = task_of(trial.instance, trial.items, seed, alpha=trial.alpha, item_cap=trial.item_cap)
         one = boil_down(run_one(trial.instance, policy_named(policy), task))
     c = trial.instance.accuracy
-    missed = [(bound / certified.CELLS >= c[work.k]).tolist() for work in works
+    missed = [(bound / CELLS >= c[work.k]).tolist() for work in works
               for bound in [np.array(work.sequence.bounds)]]  # fmt: skip
     return {"cost": one.cost, "items": one.items, "decided": one.decided, "wrong": one.wrong,
             "missed": np.any(np.reshape(missed, (-1, 2)), axis=0).tolist()}  # fmt: skip
 
 
+class Believed(ConfidenceSequence):
+    """Bounds that nobody has proved: the estimates."""
+
+    def add(self, block: Block, zeros: IntArray, ones: IntArray, belief: Belief) -> None:
+        super().add(block, zeros, ones, belief)
+        _, c0, c1 = belief.mean
+        self.side_0.bound, self.side_1.bound = int(c0 * CELLS), int(c1 * CELLS)
+
+
 def broken(mutant: str | None) -> Iterator[tuple[Any, str, Any]]:
     """What a mutant replaces."""
-    if mutant == "bounds":  # take any evidence for proof
-        sequence = certified.ConfidenceSequence
-        yield certified, "ConfidenceSequence", lambda delta: sequence(0.7)
+    if mutant == "bounds":  # take what is believed for proven
+        yield certified, "ConfidenceSequence", Believed
     elif mutant == "level":  # spend the level four times
         calibrated = Boundary.calibrated
-        yield Boundary, "calibrated", lambda numerator, bound, level: calibrated(numerator, bound, min(4 * level, 0.6))
+        yield (
+            Boundary,
+            "calibrated",
+            lambda numerator, bound, level: calibrated(numerator, bound, min(4 * level, 0.6)),
+        )
 
 
 def judged(trial: Trial, policy: str, rows: list[dict[str, Any]], tests: int) -> dict[str, Any]:
@@ -146,7 +164,9 @@ def main() -> int:
     parser.add_argument("--instances", type=int, default=20)
     parser.add_argument("--campaigns", type=int, default=1000)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--mutant", choices=["bounds", "level"], help="break it: the table must notice; nothing is kept")
+    parser.add_argument(
+        "--mutant", choices=["bounds", "level"], help="break it: the table must notice; nothing is kept"
+    )
     asked = parser.parse_args()
     path = RESULTS / "validity.json"
     held = json.loads(path.read_text()) if path.exists() else []

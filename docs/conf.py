@@ -6,7 +6,8 @@ project = "Quorate"
 author = "The Quorate maintainers"
 release = metadata.version("quorate")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode", "sphinx-mathjax-offline"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+extensions += ["sphinx-mathjax-offline"]  # so that formulas are drawn without a network
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "colon_fence", "attrs_inline"]
 myst_heading_anchors = 3
 autodoc_typehints = "signature"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -14,7 +15,7 @@ from quorate.platforms import callable as callables
 from quorate.platforms import replay, simulator
 from quorate.registry import PLATFORMS
 from quorate.spec import Spec
-from quorate.spec.file import _CLASS, _ITEMS, _LIMITS, _TOP
+from quorate.spec.keys import CLASS, ITEMS, LIMITS, TOP
 
 DOCS = Path(__file__).parents[1] / "docs"
 ROW = re.compile(r"^\| ((?:`[^`]+`(?:, )?)+) \|(.*)\|([^|]*)\|$", re.MULTILINE)
@@ -39,7 +40,7 @@ def described(part: str) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     ("heading", "known"),
-    [("## At the top", _TOP), ("## `[items]`", _ITEMS), ("## `[limits]`", _LIMITS), ("## `[[class]]`", _CLASS)],
+    [("## At the top", TOP), ("## `[items]`", ITEMS), ("## `[limits]`", LIMITS), ("## `[[class]]`", CLASS)],
 )
 def test_every_key_of_a_campaign_file_is_described_and_no_other(heading, known):
     assert set(described(section(heading, r"\n## "))) == set(known)
@@ -66,7 +67,11 @@ def test_the_defaults_are_those_of_the_code():
 
 
 def make_cli() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("make_cli", DOCS / "make_cli.py")
+    return script(DOCS / "make_cli.py")
+
+
+def script(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -91,3 +96,12 @@ def test_every_page_is_in_the_contents_and_nothing_else():
     blocks = re.findall(r"```\{toctree\}\n(.*?)```", (DOCS / "index.md").read_text("utf-8"), re.DOTALL)
     listed = [line for block in blocks for line in block.splitlines() if line and not line.startswith(":")]
     assert sorted(listed) == sorted({one.stem for one in DOCS.glob("*.md")} - {"index"})
+
+
+def test_the_table_of_the_readme_is_what_was_measured():
+    benchmark = script(DOCS.parent / "benchmarks" / "ratio_table.py")
+    rows = json.loads((benchmark.RESULTS / "ratio_table.json").read_text("utf-8"))
+    readme = (DOCS.parent / "README.md").read_text("utf-8")
+    table = benchmark.headline(rows)
+    assert {"`calibrated`", "`certified`", "`asym-imcw`"} <= set(re.findall("`[^`]+`", table))
+    assert benchmark.HEADLINE_PLACE.search(readme)[0].endswith(table)
