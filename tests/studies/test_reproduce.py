@@ -1,12 +1,13 @@
 """`quorate reproduce`: what it writes is complete, and a second run writes the same."""
 
 import csv
+import sys
 from dataclasses import replace
 from itertools import pairwise, product
 
 import pytest
 
-from quorate.errors import FileError, InputError
+from quorate.errors import FileError, InputError, MissingExtra
 from quorate.registry import names
 from quorate.studies import figures
 from quorate.studies.figures import FIGURES, LABEL, Figure, Series, runs
@@ -86,7 +87,23 @@ def test_label_files_in_which_nobody_fits_are_refused_before_anything_runs(tmp_p
         reproduce(tmp_path / "out", figures=SMALL[:1], data=tmp_path)
 
 
-def test_a_place_that_cannot_be_written(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cannot be made"):
-        reproduce(tmp_path / "file" / "out")
+def test_only_what_was_written_is_listed(tmp_path, few):
+    (tmp_path / "notes.txt").write_text("mine")
+    made = reproduce(tmp_path, figures=SMALL[1:])
+    assert made.files == sorted(path.name for path in tmp_path.iterdir() if path.name != "notes.txt")
+
+
+@pytest.mark.parametrize("in_the_way", ["out", "out/table1.csv/", "out/report.md/"])
+def test_a_place_that_cannot_be_written(tmp_path, few, in_the_way):
+    path = tmp_path / in_the_way
+    path.mkdir(parents=True) if in_the_way.endswith("/") else path.write_text("")
+    with pytest.raises(InputError, match=f"{path.name} cannot be written: ") as told:
+        reproduce(tmp_path / "out", figures=SMALL[1:])
+    assert "--out" in told.value.hint
+
+
+def test_without_the_means_to_draw_nothing_is_simulated(tmp_path, few, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtra, match="plots"):
+        reproduce(tmp_path / "out", figures=SMALL, progress=lambda done: pytest.fail("it ran"))
+    assert not (tmp_path / "out").exists()

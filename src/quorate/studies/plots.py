@@ -44,13 +44,19 @@ _VALUE: Final[Mapping[str, tuple[str, Callable[[Mapping[str, Any]], tuple[float,
 }
 
 
-def draw(figure: Figure, records: Records, folder: Path, *, oracle_cost: float, alpha: float) -> list[Path]:
-    """Write ``folder/name.png`` and ``.svg``."""
+def check_drawing() -> None:
+    """Tell now, not after minutes of simulation, that nothing can be drawn."""
     try:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure as Canvas
+        import matplotlib  # noqa: F401
     except ImportError:
         raise MissingExtra("Drawing figures", "plots") from None
+
+
+def draw(figure: Figure, records: Records, folder: Path, *, oracle_cost: float, alpha: float) -> list[Path]:
+    """Write ``folder/name.png`` and ``.svg``."""
+    check_drawing()
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure as Canvas
 
     with rc_context(_STYLE):
         canvas = Canvas(figsize=(_WIDTH, _PANEL * len(figure.panels) + 0.55), layout="constrained")
