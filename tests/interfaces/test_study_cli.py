@@ -82,6 +82,8 @@ def test_help_teaches_by_example(capsys, command):
         ("simulate p1-asym --policy abi --jobs 0", "jobs is 0", "1 or more"),
         ("simulate p1-asym --policy abi --alpha 0.7", "alpha is 0.7", "between 0 and 0.5"),
         ("simulate p1-asym --policy certified --alpha 1e-300", "alpha is 1e-300", "smallest"),
+        ("simulate p1-asym --policy abi --items 1e4", "'1e4' is not a whole number", "such as 1000"),
+        ("bounds p1-asym --alpha five", "'five' is not a number", "such as 0.05"),
         ("oracle p1-asym --alpha 1e-10", "alpha is 1e-10", "1e-09"),
         ("exact p1-asym --rule nobody", "no rule called 'nobody'", "direction-test"),
         ("oracle nowhere.toml", "no instance 'nowhere.toml'", "path of a TOML file"),
