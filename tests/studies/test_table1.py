@@ -90,7 +90,7 @@ def test_the_folder_beside_us_counts_only_if_it_holds_the_labels(tmp_path, monke
     ("truth", "labels", "said"),
     [
         ("item,truth\n1,0\n", "", r"no column label"),
-        ("item,label\n1,0\n", "item,worker,label\n1,w,0\nzz,w,1\n", r"labels\.csv, line 3: the item 'zz' is not in truth"),
+        ("item,label\n1,0\n", "item,worker,label\n1,w,0\nzz,w,1\n", r"labels\.csv, line 3: the item 'zz' is not"),
         ("item,label\n1,0\n", "item,worker,label\n1,w,yes\n", r"labels\.csv, line 2: the label is 'yes'"),
         ("item,label\n1,2\n", "item,worker,label\n1,w,1\n", r"truth\.csv, line 2: the label is '2'"),
         ("item,label\n1,0\n", "item,worker,label\n1,w\n", r"labels\.csv, line 2: 2 values"),

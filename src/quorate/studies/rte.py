@@ -47,7 +47,7 @@ class Worker:
 
 
 def data_folder(asked: Path | None = None) -> Path | None:
-    """Where the label sets are: as asked, else ``$QUORATE_DATA`` or ``../shared/data`` if it holds them, else None."""
+    """The folder asked for, else ``$QUORATE_DATA`` or ``../shared/data`` if the labels are there, else None."""
     if asked is not None:
         if not asked.is_dir():
             raise FileError(
