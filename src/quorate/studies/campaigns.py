@@ -15,7 +15,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from typing import Any, Final, Self, TypeVar
 
 import numpy as np
@@ -48,7 +48,8 @@ class Workers:
         if jobs < 1:
             raise SpecError(f"jobs is {jobs}.", hint="It must be a whole number of 1 or more.")
         self.jobs = jobs
-        self._pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) if jobs > 1 else None
+        spawn = get_context("spawn")
+        self._pool = ProcessPoolExecutor(jobs, spawn, initializer=_end_with_parent) if jobs > 1 else None
 
     def map(self, one: Callable[[S], T], seeds: Sequence[S]) -> Iterator[T]:
         """``one`` of each seed, in order."""
@@ -77,17 +78,29 @@ class Workers:
         self._pool.shutdown(cancel_futures=True)
 
 
+def _end_with_parent() -> None:
+    """In each process: end when whoever started it is gone, were it by kill -9."""
+    if (parent := parent_process()) is None:
+        return
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 @contextmanager
 def _deaf() -> Iterator[None]:
-    """Processes started here do not hear Ctrl-C, which a terminal sends to all: whoever started them ends them."""
-    if threading.current_thread() is not threading.main_thread():  # only that one may say what a signal does
+    """Processes started here never hear Ctrl-C, which a terminal sends to all; we hear it after, and end them."""
+    if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def available_cores() -> int:
