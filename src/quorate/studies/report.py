@@ -25,7 +25,8 @@ def report(
         "# The paper, remade\n",
         "Didwania, Nair, Hemachandra, *Unsupervised Crowdsourcing with Accuracy and Cost Guarantees*. "
         + ("Quick run: few campaigns, N up to 3,000." if quick else "Full run.")
-        + " Means are over campaigns; ± is one standard error; bars in the figures are 95 % intervals.\n",
+        + " Means are over campaigns; ± is one standard error; bars in the figures are 95 % intervals."
+        " An error of 0 ± 0 means that no wrong label was seen, not that there can be none.\n",
         "## The five workers\n",
         _workers(workers),
         "## Table I\n",
