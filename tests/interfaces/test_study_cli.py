@@ -53,6 +53,15 @@ def test_oracle_of_the_average_error_is_cheaper(capsys):
     assert json.loads(out)["cost"] == pytest.approx(4.81, abs=0.02)
 
 
+def test_oracle_of_a_world_that_cannot_be_labelled_says_so_before_its_cost(tmp_path, capsys):
+    path = tmp_path / "coin.toml"
+    path.write_text('[[class]]\nname = "coin"\nprice = 1\naccuracy = [0.5, 0.5]\n')
+    _, out, _ = run(capsys, "oracle", str(path))
+    assert 0 < out.index("none found") < out.index("cost of what can be labelled")
+    record = json.loads(run(capsys, "oracle", str(path), "--json")[1])
+    assert (record["lower_bound"], record["gap"], record["undecided"]) == (None, None, 1.0)
+
+
 def test_exact_is_the_table_of_the_case_study(capsys):
     _, out, _ = run(capsys, "exact", "p1-asym", "--rule", "direction-test", "--alpha", "0.05", "--json")
     costs = [one["cost"] for one in json.loads(out)["classes"]]
