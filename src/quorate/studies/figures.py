@@ -95,7 +95,7 @@ FIGURES: Final = (
 
 
 def runs(figures: Iterable[Figure] = FIGURES, *, quick: bool = False) -> list[Run]:
-    """Every study that the figures need, each once; ``quick`` keeps N up to 3,000 and a tenth of the campaigns.
+    """Every study that the figures need, each once; ``quick`` keeps N up to 3,000 and a twentieth of the campaigns.
 
     >>> plan = runs()
     >>> len({one.seed for one in plan}) == len(plan), all(one.campaigns <= 10_000 for one in plan)
