@@ -74,7 +74,7 @@ def test_bounds_names_k_star(capsys):
     assert "k* = class-4" in out
 
 
-@pytest.mark.parametrize("command", ["bounds", "exact", "oracle", "simulate", "reproduce"])
+@pytest.mark.parametrize("command", ["bounds", "exact", "oracle", "simulate", "estimate", "reproduce"])
 def test_help_teaches_by_example(capsys, command):
     code, out, _ = run(capsys, command, "--help")
     assert code == 0

@@ -1,9 +1,11 @@
 """`quorate reproduce`: what it writes is complete, and a second run writes the same."""
 
 import csv
+import os
 import sys
 from dataclasses import replace
 from itertools import pairwise, product
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +13,11 @@ from quorate.errors import FileError, InputError, MissingExtra
 from quorate.registry import names
 from quorate.studies import figures
 from quorate.studies.figures import FIGURES, LABEL, Figure, Series, runs
+from quorate.studies.instances import BUILT_IN
 from quorate.studies.policies import symmetric
 from quorate.studies.reproduce import COLUMNS, reproduce
 
+DATA = Path(os.environ.get("QUORATE_DATA", Path(__file__).parents[3] / "shared" / "data"))
 SMALL = (
     Figure("one", "One", "Fig. 1", (Series("abi", "p1-asym"), Series("mle", "p1-asym")), oracle=True),
     Figure("two", "Two", "Fig. 3", (Series("abi", "p1-asym"), Series("abi", "p1-sym")), panels=("k_star",)),
@@ -85,6 +89,16 @@ def test_label_files_in_which_nobody_fits_are_refused_before_anything_runs(tmp_p
     (tmp_path / "rte" / "labels.csv").write_text("item,worker,label\n" + "".join(labels))
     with pytest.raises(FileError, match="fits"):
         reproduce(tmp_path / "out", figures=SMALL[:1], data=tmp_path)
+
+
+@pytest.mark.data
+@pytest.mark.skipif(not (DATA / "rte").is_dir(), reason="the recorded label sets are not here (set QUORATE_DATA)")
+def test_the_workers_are_written_with_their_counts_and_prices(tmp_path, few):
+    made = reproduce(tmp_path, figures=SMALL[1:], data=DATA)
+    assert "workers.csv" in made.files
+    rows = [row for row in read(tmp_path / "workers.csv") if row["worker"] in ("w3", "w44", "w67", "w1", "w20")]
+    assert [float(row["price"]) for row in rows] == pytest.approx(BUILT_IN["p1-asym-rte"].price, abs=1e-6)
+    assert "| 4 | w1 | 178/201 = 0.8856 | 180/219 = 0.8219 | 3.0752 |" in (tmp_path / "report.md").read_text()
 
 
 def test_only_what_was_written_is_listed(tmp_path, few):

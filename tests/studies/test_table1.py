@@ -55,11 +55,10 @@ def test_the_five_workers_are_found_in_the_label_files():
 @pytest.mark.data
 @pytest.mark.skipif(not (DATA / "rte").is_dir(), reason="the recorded label sets are not here (set QUORATE_DATA)")
 def test_the_price_in_table1_tells_the_four_candidates_for_class_4_apart():
-    from quorate.studies.instances import p1_price
     from quorate.studies.table1 import cut
 
     fits = find(read_workers(DATA))[3]
-    assert [cut(float(p1_price(one.accuracy))) == "3.07" for one in fits] == [True, False, False, False]
+    assert [cut(one.price) == "3.07" for one in fits] == [True, False, False, False]
 
 
 def test_each_count_prints_as_the_paper_has_it():

@@ -116,6 +116,7 @@ def _worker_row(k: int, worker: Worker) -> dict[str, Any]:
         "asked_1": worker.ones[1],
         "c0": f"{c0:.6f}",
         "c1": f"{c1:.6f}",
+        "price": f"{worker.price:.6f}",
     }
 
 

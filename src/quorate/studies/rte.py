@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from quorate.errors import FileError
 from quorate.files.sources import rows_of
-from quorate.studies.instances import PRINTED
+from quorate.studies.instances import PRINTED, p1_price
 
 Pair = tuple[int, int]
 _PLACE: Final = Path("..") / "shared" / "data"
@@ -33,6 +33,11 @@ class Worker:
     def accuracy(self) -> tuple[float, float]:
         """(c(0), c(1)) as the labels have it; nan where the worker saw no such item."""
         return _share(self.zeros), _share(self.ones)
+
+    @property
+    def price(self) -> float:
+        """The paper's price P1 of these accuracies."""
+        return float(p1_price(self.accuracy))
 
     def prints_as(self, printed: tuple[float, float]) -> bool:
         """Would this worker's accuracies be printed so, to two decimals, cut or rounded?
