@@ -1,4 +1,4 @@
-"""README and docs are run: Python blocks as doctests, console blocks as a reader would type them.
+"""README, CONTRIBUTING and docs are run: Python blocks as doctests, console blocks as a reader would type them.
 
 A console block's ``$`` lines run in one scratch directory a document; the lines below are the output they must
 print (``...`` stands for anything).
@@ -66,7 +66,7 @@ pytest_collect_file = Sybil(
         PythonCodeBlockParser(doctest_optionflags=FLAGS),
         CodeBlockParser(language="console", evaluator=run_console),
     ],
-    patterns=["README.md", "docs/*.md", "docs/**/*.md"],
+    patterns=["README.md", "CONTRIBUTING.md", "docs/*.md", "docs/**/*.md"],
     excludes=["docs/_build/**"],
     setup=enter,
     teardown=leave,

@@ -53,6 +53,15 @@ def test_oracle_of_the_average_error_is_cheaper(capsys):
     assert json.loads(out)["cost"] == pytest.approx(4.81, abs=0.02)
 
 
+def test_oracle_of_a_world_that_cannot_be_labelled_says_so_before_its_cost(tmp_path, capsys):
+    path = tmp_path / "coin.toml"
+    path.write_text('[[class]]\nname = "coin"\nprice = 1\naccuracy = [0.5, 0.5]\n')
+    _, out, _ = run(capsys, "oracle", str(path))
+    assert 0 < out.index("none found") < out.index("cost of what can be labelled")
+    record = json.loads(run(capsys, "oracle", str(path), "--json")[1])
+    assert (record["lower_bound"], record["gap"], record["undecided"]) == (None, None, 1.0)
+
+
 def test_exact_is_the_table_of_the_case_study(capsys):
     _, out, _ = run(capsys, "exact", "p1-asym", "--rule", "direction-test", "--alpha", "0.05", "--json")
     costs = [one["cost"] for one in json.loads(out)["classes"]]
@@ -65,7 +74,7 @@ def test_bounds_names_k_star(capsys):
     assert "k* = class-4" in out
 
 
-@pytest.mark.parametrize("command", ["bounds", "exact", "oracle", "simulate", "reproduce"])
+@pytest.mark.parametrize("command", ["bounds", "exact", "oracle", "simulate", "estimate", "reproduce"])
 def test_help_teaches_by_example(capsys, command):
     code, out, _ = run(capsys, command, "--help")
     assert code == 0
@@ -82,6 +91,8 @@ def test_help_teaches_by_example(capsys, command):
         ("simulate p1-asym --policy abi --jobs 0", "jobs is 0", "1 or more"),
         ("simulate p1-asym --policy abi --alpha 0.7", "alpha is 0.7", "between 0 and 0.5"),
         ("simulate p1-asym --policy certified --alpha 1e-300", "alpha is 1e-300", "smallest"),
+        ("simulate p1-asym --policy abi --items 1e4", "'1e4' is not a whole number", "such as 1000"),
+        ("bounds p1-asym --alpha five", "'five' is not a number", "such as 0.05"),
         ("oracle p1-asym --alpha 1e-10", "alpha is 1e-10", "1e-09"),
         ("exact p1-asym --rule nobody", "no rule called 'nobody'", "direction-test"),
         ("oracle nowhere.toml", "no instance 'nowhere.toml'", "path of a TOML file"),

@@ -1,6 +1,12 @@
 """Simulated campaigns agree with what is known exactly, and their errors are honest."""
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +16,7 @@ from scipy.stats import binom
 
 from quorate.core.exact import performance
 from quorate.errors import SpecError
+from quorate.studies import campaigns
 from quorate.studies.campaigns import UNCAPPED, Workers, exceeds, mean_se, run_campaign, simulate
 from quorate.studies.instance_file import parse_instance
 from quorate.studies.instances import BUILT_IN
@@ -117,6 +124,50 @@ def test_bad_numbers_are_refused_before_anything_runs(changes):
     with pytest.raises(SpecError) as caught:
         simulate(ASYM, "abi", **({"items": 10, "campaigns": 1, "seed": 0} | changes))
     assert next(iter(changes)) in caught.value.message
+
+
+def test_a_process_that_is_killed_is_a_sentence_and_no_wait():
+    with Workers(jobs=2) as workers, pytest.raises(SpecError, match="was killed") as caught:
+        list(workers.map(os._exit, [1, 1]))
+    assert "jobs was 2" in caught.value.hint
+
+
+def test_memory_that_runs_out_is_a_sentence(monkeypatch):
+    def no_room(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(campaigns, "run_campaign", no_room)
+    with pytest.raises(SpecError, match="with 1,000 items"):
+        simulate(ASYM, "abi", items=1_000, campaigns=1, seed=0)
+
+
+def long_run():
+    """A simulation under way in two processes of its own; whoever still runs holds its stderr open."""
+    words = ["simulate", "p1-asym", "--policy", "asym-imcw", "--items", "100000", "--campaigns", "500", "--jobs", "2"]
+    running = subprocess.Popen(
+        [sys.executable, "-m", "quorate", *words], stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    listed = Path(f"/proc/{running.pid}/task/{running.pid}/children")
+    while len(listed.read_text().split()) < 3:  # two that work, one that keeps track of them
+        time.sleep(0.05)
+    return running
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc who is running")
+def test_an_interrupt_ends_every_process_without_a_traceback():
+    """As at a terminal, where Ctrl-C reaches all of them."""
+    running = long_run()
+    os.killpg(running.pid, signal.SIGINT)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert "Traceback" not in said
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc who is running")
+def test_a_killed_simulation_leaves_no_process_behind():
+    running = long_run()
+    running.kill()
+    running.communicate(timeout=20)  # comes back when nobody holds its stderr any more
 
 
 def test_every_rule_of_a_policy_exists():

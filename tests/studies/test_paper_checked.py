@@ -11,6 +11,7 @@ from quorate.core.planning.oracle import oracle
 from quorate.core.stopping.direction import DirectionTest
 from quorate.core.stopping.fixed import FixedMLE
 from quorate.core.stopping.hoeffding import HoeffdingTest
+from quorate.core.theorems import misidentified_symmetric, symmetric_theorem
 from quorate.studies.benchmarks import benchmarks
 from quorate.studies.instances import BUILT_IN
 from quorate.studies.limit import limit
@@ -91,3 +92,32 @@ def test_the_theorems_and_the_remark():
     symmetric = {(one["theorem"], one["part"]): one["log10"] for one in benchmarks(SYM)["theorems"]}
     assert symmetric["Theorem 1", "N_0"] == pytest.approx(21.6, abs=0.05)
     assert symmetric["Theorem 2", "N_0"] == np.inf
+
+
+def test_a_smaller_gamma_bounds_tighter_and_later():
+    gammas = (0.1, 0.25, 0.4, 0.499)
+    needed = [symmetric_theorem(SYM.accuracy, SYM.price, gamma)[-1].log10 for gamma in gammas]
+    assert needed == pytest.approx([54.0, 21.6, 13.5, 10.8], abs=0.05)
+    least = [  # items from which on the theorem both applies and says less than 1
+        max(symmetric_theorem(SYM.accuracy, SYM.price, gamma)[-1].log10, np.log10(2 * np.log(25)) / (1 - 2 * gamma))
+        for gamma in np.linspace(0.01, 0.499, 300)
+    ]
+    assert 11 < min(least) < 12
+    bound = [misidentified_symmetric(10_000, 5, gamma) for gamma in gammas[:3]]
+    assert bound == pytest.approx([0, 5e-21, 1.07], rel=0.05, abs=1e-100)
+
+
+def test_lemma_6_inverts_the_divergence_from_one_half():
+    x = np.linspace(0.5, 0.9999, 2_000)
+    y = kl_bernoulli(0.5, x)
+    np.testing.assert_allclose((1 + np.sqrt(-np.expm1(-2 * y))) / 2, x, atol=1e-14, rtol=0)
+
+
+@pytest.mark.parametrize("base", [2, np.e])
+def test_lemma_7_bounds_the_inverse_entropy_below_one_half_and_says_nothing_above(base):
+    p = np.geomspace(1e-9, 0.4999, 5_000)
+    h = -(p * np.log(p) + (1 - p) * np.log1p(-p)) / np.log(base)
+    low, high = h / (2 * np.log(6 / h) / np.log(base)), h / (-np.log(h) / np.log(base))
+    assert (low <= p).all()
+    assert (p <= high).all()
+    assert (low < 0.5).all()  # so that no accuracy is below it, and the requirement of the proofs cannot be met

@@ -1,18 +1,23 @@
 """`quorate reproduce`: what it writes is complete, and a second run writes the same."""
 
 import csv
+import os
+import sys
 from dataclasses import replace
 from itertools import pairwise, product
+from pathlib import Path
 
 import pytest
 
-from quorate.errors import FileError, InputError
+from quorate.errors import FileError, InputError, MissingExtra
 from quorate.registry import names
 from quorate.studies import figures
 from quorate.studies.figures import FIGURES, LABEL, Figure, Series, runs
+from quorate.studies.instances import BUILT_IN
 from quorate.studies.policies import symmetric
 from quorate.studies.reproduce import COLUMNS, reproduce
 
+DATA = Path(os.environ.get("QUORATE_DATA", Path(__file__).parents[3] / "shared" / "data"))
 SMALL = (
     Figure("one", "One", "Fig. 1", (Series("abi", "p1-asym"), Series("mle", "p1-asym")), oracle=True),
     Figure("two", "Two", "Fig. 3", (Series("abi", "p1-asym"), Series("abi", "p1-sym")), panels=("k_star",)),
@@ -86,7 +91,33 @@ def test_label_files_in_which_nobody_fits_are_refused_before_anything_runs(tmp_p
         reproduce(tmp_path / "out", figures=SMALL[:1], data=tmp_path)
 
 
-def test_a_place_that_cannot_be_written(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cannot be made"):
-        reproduce(tmp_path / "file" / "out")
+@pytest.mark.data
+@pytest.mark.skipif(not (DATA / "rte").is_dir(), reason="the recorded label sets are not here (set QUORATE_DATA)")
+def test_the_workers_are_written_with_their_counts_and_prices(tmp_path, few):
+    made = reproduce(tmp_path, figures=SMALL[1:], data=DATA)
+    assert "workers.csv" in made.files
+    rows = [row for row in read(tmp_path / "workers.csv") if row["worker"] in ("w3", "w44", "w67", "w1", "w20")]
+    assert [float(row["price"]) for row in rows] == pytest.approx(BUILT_IN["p1-asym-rte"].price, abs=1e-6)
+    assert "| 4 | w1 | 178/201 = 0.8856 | 180/219 = 0.8219 | 3.0752 |" in (tmp_path / "report.md").read_text()
+
+
+def test_only_what_was_written_is_listed(tmp_path, few):
+    (tmp_path / "notes.txt").write_text("mine")
+    made = reproduce(tmp_path, figures=SMALL[1:])
+    assert made.files == sorted(path.name for path in tmp_path.iterdir() if path.name != "notes.txt")
+
+
+@pytest.mark.parametrize("in_the_way", ["out", "out/table1.csv/", "out/report.md/"])
+def test_a_place_that_cannot_be_written(tmp_path, few, in_the_way):
+    path = tmp_path / in_the_way
+    path.mkdir(parents=True) if in_the_way.endswith("/") else path.write_text("")
+    with pytest.raises(InputError, match=f"{path.name} cannot be written: ") as told:
+        reproduce(tmp_path / "out", figures=SMALL[1:])
+    assert "--out" in told.value.hint
+
+
+def test_without_the_means_to_draw_nothing_is_simulated(tmp_path, few, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtra, match="plots"):
+        reproduce(tmp_path / "out", figures=SMALL, progress=lambda done: pytest.fail("it ran"))
+    assert not (tmp_path / "out").exists()

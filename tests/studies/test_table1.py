@@ -55,11 +55,10 @@ def test_the_five_workers_are_found_in_the_label_files():
 @pytest.mark.data
 @pytest.mark.skipif(not (DATA / "rte").is_dir(), reason="the recorded label sets are not here (set QUORATE_DATA)")
 def test_the_price_in_table1_tells_the_four_candidates_for_class_4_apart():
-    from quorate.studies.instances import p1_price
     from quorate.studies.table1 import cut
 
     fits = find(read_workers(DATA))[3]
-    assert [cut(float(p1_price(one.accuracy))) == "3.07" for one in fits] == [True, False, False, False]
+    assert [cut(one.price) == "3.07" for one in fits] == [True, False, False, False]
 
 
 def test_each_count_prints_as_the_paper_has_it():
@@ -78,8 +77,29 @@ def test_a_folder_without_the_files(tmp_path):
         data_folder(tmp_path / "nowhere")
 
 
-def test_a_file_without_its_columns(tmp_path):
+def test_the_folder_beside_us_counts_only_if_it_holds_the_labels(tmp_path, monkeypatch):
+    monkeypatch.setenv("QUORATE_DATA", str(tmp_path))
+    assert data_folder() is None
     (tmp_path / "rte").mkdir()
-    (tmp_path / "rte" / "truth.csv").write_text("item,truth\n1,0\n")
-    with pytest.raises(FileError, match="no column label"):
+    (tmp_path / "rte" / "labels.csv").touch()
+    assert data_folder() == tmp_path
+
+
+@pytest.mark.parametrize(
+    ("truth", "labels", "said"),
+    [
+        ("item,truth\n1,0\n", "", r"no column label"),
+        ("item,label\n1,0\n", "item,worker,label\n1,w,0\nzz,w,1\n", r"labels\.csv, line 3: the item 'zz' is not"),
+        ("item,label\n1,0\n", "item,worker,label\n1,w,yes\n", r"labels\.csv, line 2: the label is 'yes'"),
+        ("item,label\n1,2\n", "item,worker,label\n1,w,1\n", r"truth\.csv, line 2: the label is '2'"),
+        ("item,label\n1,0\n", "item,worker,label\n1,w\n", r"labels\.csv, line 2: 2 values"),
+        ("item,label\n1,0\n", "", r"labels\.csv is empty"),
+        ("item,label\n1,\xff\n", "", r"not utf-8"),
+    ],
+)
+def test_label_files_that_are_wrong_are_refused_at_their_place(tmp_path, truth, labels, said):
+    (tmp_path / "rte").mkdir()
+    (tmp_path / "rte" / "truth.csv").write_bytes(truth.encode("latin-1"))
+    (tmp_path / "rte" / "labels.csv").write_text(labels)
+    with pytest.raises(FileError, match=said):
         read_workers(tmp_path)

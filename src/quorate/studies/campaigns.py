@@ -7,11 +7,15 @@ over campaign means.  Campaign r of a study has the seed ``seed + r``, so any on
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from typing import Any, Final, Self, TypeVar
 
 import numpy as np
@@ -44,20 +48,59 @@ class Workers:
         if jobs < 1:
             raise SpecError(f"jobs is {jobs}.", hint="It must be a whole number of 1 or more.")
         self.jobs = jobs
-        self._pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) if jobs > 1 else None
+        spawn = get_context("spawn")
+        self._pool = ProcessPoolExecutor(jobs, spawn, initializer=_end_with_parent) if jobs > 1 else None
 
     def map(self, one: Callable[[S], T], seeds: Sequence[S]) -> Iterator[T]:
         """``one`` of each seed, in order."""
         if self._pool is None:
-            return map(one, seeds)
-        return self._pool.map(one, seeds, chunksize=max(1, len(seeds) // (8 * self.jobs)))
+            yield from map(one, seeds)
+            return
+        try:
+            with _deaf():
+                found = self._pool.map(one, seeds, chunksize=max(1, len(seeds) // (8 * self.jobs)))
+            yield from found
+        except BrokenProcessPool:
+            raise SpecError(
+                "A process that ran campaigns was killed; the usual reason is that memory ran out.",
+                hint=f"Run fewer at a time (jobs was {self.jobs}), or campaigns of fewer items.",
+            ) from None
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *exception: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._pool is None:
+            return
+        if kind is not None:  # nobody waits for what is running
+            for process in list((self._pool._processes or {}).values()):
+                process.terminate()
+        self._pool.shutdown(cancel_futures=True)
+
+
+def _end_with_parent() -> None:
+    """In each process: end when whoever started it is gone, were it by kill -9."""
+    if (parent := parent_process()) is None:
+        return
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Processes started here never hear Ctrl-C, which a terminal sends to all; we hear it after, and end them."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def available_cores() -> int:
@@ -143,9 +186,15 @@ def simulate(
     cap = item_cap if item_cap is not None else UNCAPPED if policy in RULE_OF else None
     one = partial(run_campaign, instance, policy, items, level, cap)
     rows = []
-    for row in (workers or Workers(1)).map(one, range(seed, seed + campaigns)):
-        rows.append(row)
-        progress(len(rows))
+    try:
+        for row in (workers or Workers(1)).map(one, range(seed, seed + campaigns)):
+            rows.append(row)
+            progress(len(rows))
+    except MemoryError:
+        raise SpecError(
+            f"Memory ran out with {items:,} items.",
+            hint="Simulate fewer items, or one campaign at a time.",
+        ) from None
     average = bool(getattr(chosen, "average", False))
     return Study(instance, policy, items, level, seed, tuple(rows), average)
 

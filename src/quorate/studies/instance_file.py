@@ -119,6 +119,12 @@ def _brief(value: object) -> str:
     return repr(value)
 
 
+def _wrong(row: Mapping[str, Any], key: str, place: str, hint: str) -> FileError:
+    """A key of a class that is missing or is not what it should be."""
+    said = f"key {key!r} is {row[key]!r}" if key in row else f"there is no key {key!r}"
+    return FileError(f"{place}: {said}.", hint=hint)
+
+
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
@@ -129,7 +135,7 @@ def _is_file(path: Path) -> bool:
 def _name(row: Mapping[str, Any], before: list[str], place: str) -> str:
     name = row.get("name")
     if not isinstance(name, str) or not name.strip():
-        raise FileError(f"{place}: key 'name' is {name!r}.", hint="Give each class a name, in quotes.")
+        raise _wrong(row, "name", place, "Give each class a name, in quotes.")
     if name in before:
         raise FileError(
             f"{place}: key 'name' is {name!r}, as in number {before.index(name) + 1}.", hint="Names must differ."
@@ -142,10 +148,8 @@ def _accuracy(row: Mapping[str, Any], place: str) -> tuple[float, float]:
         return (sum(span) / 2, sum(span) / 2)
     pair = row.get("accuracy")
     if not isinstance(pair, list) or len(pair) != 2:
-        raise FileError(
-            f"{place}: key 'accuracy' is {pair!r}.",
-            hint="Write two probabilities of a right answer, on true label 0 and 1: accuracy = [0.9, 0.8].",
-        )
+        hint = "Write two probabilities of a right answer, on true label 0 and 1: accuracy = [0.9, 0.8]."
+        raise _wrong(row, "accuracy", place, hint)
     return (_number(pair[0], f"{place}: key 'accuracy', first", 0, 1),
             _number(pair[1], f"{place}: key 'accuracy', second", 0, 1))  # fmt: skip
 
@@ -167,7 +171,7 @@ def _price(row: Mapping[str, Any], accuracy: np.ndarray[Any, np.dtype[np.float64
     if price == "p1":
         return float(p1_price(accuracy))
     if isinstance(price, str) or price is None:
-        raise FileError(f"{place}: key 'price' is {price!r}.", hint='Write a number, or "p1" for the paper\'s price.')
+        raise _wrong(row, "price", place, 'Write a number, or "p1" for the paper\'s price.')
     return _number(price, f"{place}: key 'price'", 0, _DEAREST)
 
 

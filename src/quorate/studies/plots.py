@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -37,20 +38,45 @@ _STYLE: Final[dict[Any, Any]] = {
     "lines.markersize": 3.6,
     "svg.hashsalt": "quorate",
 }
-_VALUE: Final[Mapping[str, tuple[str, Callable[[Mapping[str, Any]], tuple[float, float]]]]] = {
-    "accuracy": ("accuracy of labels", lambda r: (1 - r["error"], r["error_se"])),
-    "cost": ("cost per item", lambda r: (r["cost_per_item"], r["cost_se"])),
-    "k_star": (r"$P(\hat{k} = k^*)$", lambda r: (r["k_star_fraction"], r["k_star_fraction_se"])),
+_Bar = tuple[float, float, float]  # a value, and how far its 95 % interval reaches below and above it
+
+
+def _scattered(mean: float, se: float) -> _Bar:
+    return mean, _INTERVAL * se, _INTERVAL * se
+
+
+def wilson(share: float, of: int) -> _Bar:
+    """A share with Wilson's interval, which has a length also at 0 and 1.
+
+    >>> [round(one, 3) for one in wilson(1.0, of=60)], [round(one, 2) for one in wilson(0.5, of=100)]
+    ([1.0, 0.06, 0.0], [0.5, 0.1, 0.1])
+    """
+    z2 = _INTERVAL**2 / of
+    middle = (share + z2 / 2) / (1 + z2)
+    half = math.sqrt(z2 * share * (1 - share) + z2**2 / 4) / (1 + z2)
+    return share, max(0.0, share - middle + half), max(0.0, middle + half - share)
+
+
+_VALUE: Final[Mapping[str, tuple[str, Callable[[Mapping[str, Any]], _Bar]]]] = {
+    "accuracy": ("accuracy of labels", lambda r: _scattered(1 - r["error"], r["error_se"])),
+    "cost": ("cost per item", lambda r: _scattered(r["cost_per_item"], r["cost_se"])),
+    "k_star": (r"$P(\hat{k} = k^*)$", lambda r: wilson(r["k_star_fraction"], r["campaigns"])),
 }
+
+
+def check_drawing() -> None:
+    """Tell now, not after minutes of simulation, that nothing can be drawn."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise MissingExtra("Drawing figures", "plots") from None
 
 
 def draw(figure: Figure, records: Records, folder: Path, *, oracle_cost: float, alpha: float) -> list[Path]:
     """Write ``folder/name.png`` and ``.svg``."""
-    try:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure as Canvas
-    except ImportError:
-        raise MissingExtra("Drawing figures", "plots") from None
+    check_drawing()
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure as Canvas
 
     with rc_context(_STYLE):
         canvas = Canvas(figsize=(_WIDTH, _PANEL * len(figure.panels) + 0.55), layout="constrained")
@@ -80,10 +106,10 @@ def _panel(ax: Axes, figure: Figure, panel: str, records: Records) -> None:
     several = len({one.instance for one in figure.series}) > 1
     for at, series in enumerate(figure.series):
         points = [(one["items"], *value(one)) for one in records[series]]
-        items, mean, se = np.array(points, np.float64).T
+        items, mean, *reach = np.array(points, np.float64).T
         aside = _ASIDE ** (at - (len(figure.series) - 1) / 2)  # bars side by side, not on top of one another
         ax.errorbar(
-            items * aside, mean, yerr=_INTERVAL * se, label=series.label(with_instance=several), capsize=1.5,
+            items * aside, mean, yerr=reach, label=series.label(with_instance=several), capsize=1.5,
             elinewidth=0.7, marker=_MARKERS[at], linestyle=_LINES[at], color=_SHADES[at],
             markerfacecolor="white" if at % 2 else _SHADES[at], markeredgewidth=0.8,
         )  # fmt: skip

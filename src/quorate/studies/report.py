@@ -25,7 +25,8 @@ def report(
         "# The paper, remade\n",
         "Didwania, Nair, Hemachandra, *Unsupervised Crowdsourcing with Accuracy and Cost Guarantees*. "
         + ("Quick run: few campaigns, N up to 3,000." if quick else "Full run.")
-        + " Means are over campaigns; ± is one standard error; bars in the figures are 95 % intervals.\n",
+        + " Means are over campaigns; ± is one standard error; bars in the figures are 95 % intervals."
+        " An error of 0 ± 0 means that no wrong label was seen, not that there can be none.\n",
         "## The five workers\n",
         _workers(workers),
         "## Table I\n",
@@ -53,14 +54,19 @@ def _workers(workers: Sequence[Sequence[Worker]] | None) -> str:
     if workers is None:
         return "The label files were not given; the counts that the library ships were used.\n"
     rows = [
-        [str(k), one.name, *(f"{right}/{asked} = {right / asked:.4f}" for right, asked in (one.zeros, one.ones))]
+        [
+            str(k),
+            one.name,
+            *(f"{right}/{asked} = {right / asked:.4f}" for right, asked in (one.zeros, one.ones)),
+            f"{one.price:.4f}",
+        ]
         for k, fits in enumerate(workers, 1)
         for one in fits
     ]
     return (
         "Workers of the RTE labels whose counts print as the paper's matrices, cut or rounded; those with most "
         "answers first. Where several fit, the price in Table I decides for the first.\n\n"
-        + markdown_table(["class", "worker", "c(0)", "c(1)"], rows)
+        + markdown_table(["class", "worker", "c(0)", "c(1)", "price P1"], rows)
     )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +15,7 @@ from quorate.studies.campaigns import Workers, simulate
 from quorate.studies.figures import FIGURES, Figure, Run, Series, runs
 from quorate.studies.instances import BUILT_IN
 from quorate.studies.limit import limit
-from quorate.studies.plots import draw
+from quorate.studies.plots import check_drawing, draw
 from quorate.studies.report import report
 from quorate.studies.rte import Worker, find, read_workers
 from quorate.studies.summary import summary
@@ -22,9 +23,9 @@ from quorate.studies.table1 import Cell, golden, table1
 
 COLUMNS: Final = (
     "instance", "policy", "items", "campaigns", "seed", "alpha", "cost_per_item", "cost_se", "explore_cost",
-    "exploit_cost", "oracle_cost", "ratio", "ratio_se", "error", "error_se", "error_0", "error_0_se", "error_1",
-    "error_1_se", "undecided_fraction", "exceed_fraction", "k_star", "k_star_fraction", "k_star_fraction_se",
-    "best_class", "best_class_fraction", "best_class_fraction_se",
+    "explore_cost_se", "exploit_cost", "exploit_cost_se", "oracle_cost", "ratio", "ratio_se", "error", "error_se",
+    "error_0", "error_0_se", "error_1", "error_1_se", "undecided_fraction", "undecided_se", "exceed_fraction",
+    "k_star", "k_star_fraction", "k_star_fraction_se", "best_class", "best_class_fraction", "best_class_fraction_se",
 )  # fmt: skip
 
 
@@ -36,10 +37,7 @@ class Reproduction:
     cells: list[Cell]
     records: dict[Series, list[dict[str, Any]]]
     workers: list[list[Worker]] | None  # None: the label files are not here
-
-    @property
-    def files(self) -> list[str]:
-        return sorted(path.name for path in self.folder.iterdir())
+    files: list[str]  # their names, in order
 
 
 def reproduce(
@@ -56,21 +54,25 @@ def reproduce(
     ``data`` holds ``rte/labels.csv``; without it the table rests on the counts that the library ships.  ``progress``
     hears how many of `runs` are done.
     """
-    _make(folder)
+    check_drawing()
     found = None if data is None else find(read_workers(data))
     cells = table1()
-    _write_csv(folder / "table1.csv", [asdict(cell) for cell in cells])
-    (folder / "table1.json").write_text(json.dumps(golden(), indent=2) + "\n", "utf-8")
-    if found is not None:
-        _write_csv(folder / "workers.csv", [_worker_row(k, one) for k, fits in enumerate(found, 1) for one in fits])
+    with _writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        files = [_write_csv(folder / "table1.csv", [asdict(cell) for cell in cells])]
+        files.append(_write_text(folder / "table1.json", json.dumps(golden(), indent=2) + "\n"))
+        if found is not None:
+            rows = [_worker_row(k, one) for k, fits in enumerate(found, 1) for one in fits]
+            files.append(_write_csv(folder / "workers.csv", rows))
     records = _simulate(runs(figures, quick=quick), workers, progress)
-    for figure in figures:
-        instance = BUILT_IN[figure.series[0].instance]
-        draw(figure, records, folder, oracle_cost=limit(instance).cost, alpha=instance.alpha)
-        rows = [row for series in figure.series for row in records[series]]
-        _write_csv(folder / f"{figure.name}.csv", [{key: row[key] for key in COLUMNS} for row in rows])
-    (folder / "report.md").write_text(report(figures, records, cells, found, quick=quick), "utf-8")
-    return Reproduction(folder, cells, records, found)
+    with _writing(folder):
+        for figure in figures:
+            instance = BUILT_IN[figure.series[0].instance]
+            files += draw(figure, records, folder, oracle_cost=limit(instance).cost, alpha=instance.alpha)
+            rows = [{key: row[key] for key in COLUMNS} for series in figure.series for row in records[series]]
+            files.append(_write_csv(folder / f"{figure.name}.csv", rows))
+        files.append(_write_text(folder / "report.md", report(figures, records, cells, found, quick=quick)))
+    return Reproduction(folder, cells, records, found, sorted(path.name for path in files))
 
 
 def _simulate(
@@ -92,12 +94,14 @@ def _simulate(
     return records
 
 
-def _make(folder: Path) -> None:
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """What goes wrong with the folder or a file in it, as a sentence."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        yield
     except OSError as error:
         raise InputError(
-            f"The folder {str(folder)!r} cannot be made: {error.strerror}.", hint="Give another place with --out."
+            f"{error.filename or folder} cannot be written: {error.strerror}.", hint="Give another place with --out."
         ) from None
 
 
@@ -112,11 +116,18 @@ def _worker_row(k: int, worker: Worker) -> dict[str, Any]:
         "asked_1": worker.ones[1],
         "c0": f"{c0:.6f}",
         "c1": f"{c1:.6f}",
+        "price": f"{worker.price:.6f}",
     }
 
 
-def _write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+def _write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
     with path.open("w", encoding="utf-8", newline="") as lines:
         writer = csv.DictWriter(lines, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
+    return path
+
+
+def _write_text(path: Path, text: str) -> Path:
+    path.write_text(text, "utf-8")
+    return path

@@ -6,15 +6,16 @@ each printed matrix we look for every worker whose own counts give it, cut or ro
 
 from __future__ import annotations
 
-import csv
 import math
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from quorate.errors import FileError
-from quorate.studies.instances import PRINTED
+from quorate.files.sources import rows_of
+from quorate.studies.instances import PRINTED, p1_price
 
 Pair = tuple[int, int]
 _PLACE: Final = Path("..") / "shared" / "data"
@@ -33,6 +34,11 @@ class Worker:
         """(c(0), c(1)) as the labels have it; nan where the worker saw no such item."""
         return _share(self.zeros), _share(self.ones)
 
+    @property
+    def price(self) -> float:
+        """The paper's price P1 of these accuracies."""
+        return float(p1_price(self.accuracy))
+
     def prints_as(self, printed: tuple[float, float]) -> bool:
         """Would this worker's accuracies be printed so, to two decimals, cut or rounded?
 
@@ -46,7 +52,7 @@ class Worker:
 
 
 def data_folder(asked: Path | None = None) -> Path | None:
-    """Where the label sets are: as asked, else ``$QUORATE_DATA``, else ``../shared/data``; None if nowhere."""
+    """The folder asked for, else ``$QUORATE_DATA`` or ``../shared/data`` if the labels are there, else None."""
     if asked is not None:
         if not asked.is_dir():
             raise FileError(
@@ -54,17 +60,19 @@ def data_folder(asked: Path | None = None) -> Path | None:
             )
         return asked
     folder = Path(os.environ.get("QUORATE_DATA", _PLACE))
-    return folder if folder.is_dir() else None
+    return folder if (folder / "rte" / "labels.csv").is_file() else None
 
 
 def read_workers(folder: Path) -> list[Worker]:
     """Count each worker of ``folder/rte``: ``labels.csv`` (item, worker, label) against ``truth.csv``."""
-    truth = {row["item"]: int(row["label"]) for row in _rows(folder / "rte" / "truth.csv", ("item", "label"))}
+    truth = {str(row["item"]): _label(row, place) for place, row in _rows(folder / "rte" / "truth.csv", "item")}
     tally: dict[str, list[list[int]]] = {}
-    for row in _rows(folder / "rte" / "labels.csv", ("item", "worker", "label")):
+    for place, row in _rows(folder / "rte" / "labels.csv", "item", "worker"):
+        if row["item"] not in truth:
+            raise FileError(f"{place}: the item {row['item']!r} is not in truth.csv.", hint="Are the two of one set?")
         label = truth[row["item"]]
         of_label = tally.setdefault(row["worker"], [[0, 0], [0, 0]])[label]
-        of_label[0] += int(row["label"]) == label
+        of_label[0] += _label(row, place) == label
         of_label[1] += 1
     return [Worker(name, (zero[0], zero[1]), (one[0], one[1])) for name, (zero, one) in tally.items()]
 
@@ -83,17 +91,23 @@ def find(workers: list[Worker]) -> list[list[Worker]]:
     return found
 
 
-def _rows(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
+def _rows(path: Path, *columns: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The rows of a file with these columns and ``label``, each with its place."""
     if not path.is_file():
         raise FileError(f"There is no file {str(path)!r}.", hint="Give the folder that holds 'rte/labels.csv'.")
-    with path.open(encoding="utf-8", newline="") as lines:
-        reader = csv.DictReader(lines)
-        missing = set(columns) - set(reader.fieldnames or ())
-        if missing:
+    needed = (*columns, "label")
+    for place, row in rows_of(path):
+        if missing := [name for name in needed if name not in row]:
             raise FileError(
-                f"{path} has no column {', '.join(sorted(missing))}.", hint=f"Its columns are {', '.join(columns)}."
+                f"{path} has no column {', '.join(missing)}.", hint=f"Its columns should be {', '.join(needed)}."
             )
-        return list(reader)
+        yield place, row
+
+
+def _label(row: dict[str, Any], place: str) -> int:
+    if row["label"] not in ("0", "1"):
+        raise FileError(f"{place}: the label is {row['label']!r}.", hint="The labels of this task are 0 and 1.")
+    return int(row["label"])
 
 
 def _share(pair: Pair) -> float:

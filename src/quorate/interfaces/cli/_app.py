@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
 
@@ -35,6 +35,30 @@ def options(
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+
+
+def whole(text: str) -> int:
+    """An option's whole number; of anything else the value is named, which typer does not do.
+
+    >>> whole("10_000")
+    10000
+    """
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a whole number, such as 1000.") from None
+
+
+def real(text: str) -> float:
+    """An option's number."""
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a number, such as 0.05.") from None
+
+
+WHOLE: Final[dict[str, Any]] = {"parser": whole, "metavar": "<int>"}
+REAL: Final[dict[str, Any]] = {"parser": real, "metavar": "<float>"}
 
 
 def shelve(app: typer.Typer, shelves: Mapping[str, Sequence[str]]) -> None:

@@ -152,14 +152,14 @@ def oracle(
         print_json(found)
         return
     rows = [
-        ("cost", number(plan.cost)),
         *(
             [
+                ("cost", number(plan.cost)),
                 ("no policy can pay less than", number(plan.lower_bound)),
                 ("gap between the two", f"{100 * plan.gap:.2g} %"),
             ]
             if feasible(plan)
-            else [("plan that labels every item", "none found")]
+            else [("plan that labels every item", "none found"), ("cost of what can be labelled", number(plan.cost))]
         ),
         ("error on true label 0, 1", ", ".join(map(number, plan.error))),
         ("undecided", number(plan.undecided)),

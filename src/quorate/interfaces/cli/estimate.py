@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from quorate.errors import InputError, SpecError
-from quorate.interfaces.cli._app import Json, app
+from quorate.interfaces.cli._app import REAL, WHOLE, Json, app
 from quorate.interfaces.cli._output import console, print_json, print_table
 
 _ROWS = 40  # of a table, and a tenth as many whole matrices; --json has all
@@ -16,9 +16,11 @@ _ROWS = 40  # of a table, and a tenth as many whole matrices; --json has all
 
 @app.command()
 def estimate(
-    file: Annotated[Path, typer.Argument(help="CSV, JSON Lines or Parquet with the columns item, class, label.")],
-    level: Annotated[float, typer.Option(help="How often an interval should hold the true value.")] = 0.95,
-    seed: Annotated[int, typer.Option(help="Seed of the draws behind the intervals.")] = 0,
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="CSV, JSON Lines or Parquet with the columns item, class, label.")
+    ],
+    level: Annotated[float, typer.Option(help="How often an interval should hold the true value.", **REAL)] = 0.95,
+    seed: Annotated[int, typer.Option(help="Seed of the draws behind the intervals.", **WHOLE)] = 0,
     json: Json = False,
 ) -> None:
     """Estimate, from answers alone, how often each class is right, and say what looks wrong.

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from quorate.interfaces.cli._app import Json, app
+from quorate.interfaces.cli._app import WHOLE, Json, app
 from quorate.interfaces.cli._output import print_json, print_table
 from quorate.interfaces.cli._progress import progress
 
@@ -21,7 +21,7 @@ def reproduce(
         Path | None,
         typer.Option(help="The folder with rte/labels.csv. Left out: $QUORATE_DATA, else ../shared/data, else none."),
     ] = None,
-    jobs: Annotated[int | None, typer.Option(help="Processes. Left out: one a core.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Processes. Left out: one a core.", **WHOLE)] = None,
     json: Json = False,
 ) -> None:
     """Remake the paper's table and all its figures, with this library's policies and the limit beside them.

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from quorate.interfaces.cli._app import Json, app
+from quorate.interfaces.cli._app import REAL, WHOLE, Json, app
 from quorate.interfaces.cli._output import number, print_json, print_table
 from quorate.interfaces.cli._progress import progress
 
@@ -18,7 +18,7 @@ Instance = Annotated[
     ),
 ]
 Alpha = Annotated[
-    float | None, typer.Option(help="The error to promise per true label. Left out: the instance's own.")
+    float | None, typer.Option(help="The error to promise per true label. Left out: the instance's own.", **REAL)
 ]
 
 
@@ -26,15 +26,17 @@ Alpha = Annotated[
 def simulate(
     instance: Instance,
     policy: Annotated[str, typer.Option(help="Who decides what to buy next; 'quorate policies' lists them.")],
-    items: Annotated[int, typer.Option(help="Items in each campaign.")] = 1000,
-    campaigns: Annotated[int, typer.Option(help="Campaigns to run; the error of every mean is over campaigns.")] = 50,
-    seed: Annotated[int, typer.Option(help="Campaign r has the seed SEED + r.")] = 0,
+    items: Annotated[int, typer.Option(help="Items in each campaign.", **WHOLE)] = 1000,
+    campaigns: Annotated[
+        int, typer.Option(help="Campaigns to run; the error of every mean is over campaigns.", **WHOLE)
+    ] = 50,
+    seed: Annotated[int, typer.Option(help="Campaign r has the seed SEED + r.", **WHOLE)] = 0,
     alpha: Alpha = None,
     item_cap: Annotated[
         int | None,
-        typer.Option(help="Most answers for one item. Left out: none for the paper's policies, else 200."),
+        typer.Option(help="Most answers for one item. Left out: none for the paper's policies, else 200.", **WHOLE),
     ] = None,
-    jobs: Annotated[int | None, typer.Option(help="Processes. Left out: one a core.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Processes. Left out: one a core.", **WHOLE)] = None,
     json: Json = False,
 ) -> None:
     """Run whole campaigns of POLICY on a known world and compare what it costs with the least possible.
