@@ -14,7 +14,7 @@ from scipy.special import bdtrc, bdtrik
 
 from quorate.model import FloatArray
 
-RARE: Final = 0.05  # of the campaigns may show too many wrong labels of either true label,
+RARE: Final = 0.04  # of the campaigns may show too many wrong labels of either true label,
 TOO_MANY: Final = 0.025  # that is, so many that an error of alpha would show them less often than this
 _HALVINGS: Final = 20
 
@@ -39,7 +39,7 @@ def careful_level(level: float, alpha: float, error: FloatArray, size: float) ->
     >>> careful_level(0.0475, 0.05, np.full(3, 0.06), 1000)
     0.0475
     >>> round(careful_level(0.0475, 0.05, np.array([0.03, 0.05, 0.07]), 1000), 3)
-    0.041
+    0.04
     """
     mean = float(error.mean())
     if mean <= 0 or beyond_noise(error * (level / mean), size, alpha) <= RARE:
