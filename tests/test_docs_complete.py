@@ -13,8 +13,7 @@ import pytest
 from quorate.platforms import callable as callables
 from quorate.platforms import replay, simulator
 from quorate.registry import PLATFORMS
-from quorate.spec import Spec
-from quorate.spec.file import _CLASS, _ITEMS, _LIMITS, _TOP
+from quorate.spec import Spec, keys
 
 DOCS = Path(__file__).parents[1] / "docs"
 ROW = re.compile(r"^\| ((?:`[^`]+`(?:, )?)+) \|(.*)\|([^|]*)\|$", re.MULTILINE)
@@ -39,7 +38,12 @@ def described(part: str) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     ("heading", "known"),
-    [("## At the top", _TOP), ("## `[items]`", _ITEMS), ("## `[limits]`", _LIMITS), ("## `[[class]]`", _CLASS)],
+    [
+        ("## At the top", keys.TOP),
+        ("## `[items]`", keys.ITEMS),
+        ("## `[limits]`", keys.LIMITS),
+        ("## `[[class]]`", keys.CLASS),
+    ],
 )
 def test_every_key_of_a_campaign_file_is_described_and_no_other(heading, known):
     assert set(described(section(heading, r"\n## "))) == set(known)
@@ -49,6 +53,7 @@ def test_every_platform_of_the_registry_has_its_options_described():
     assert set(PLATFORM_OPTIONS) == set(PLATFORMS)
     for kind, known in PLATFORM_OPTIONS.items():
         assert set(described(section(f'**`kind = "{kind}"`**', r"\n\*\*`kind"))) == set(known)
+        assert set(known) == set(keys.PLATFORMS[kind])
 
 
 def test_the_defaults_are_those_of_the_code():
