@@ -153,8 +153,9 @@ class PostgresStore:
     # ---------------------------------------------------------------------------------------- campaigns
 
     def create(
-        self, name: str, *, uid: str, spec: Mapping[str, Any], budget: int, items: NewItems | None = None
-    ) -> Ledger:
+        self, name: str, *, uid: str, spec: Mapping[str, Any], budget: int,
+        items: NewItems | Iterable[NewItems] | None = None,
+    ) -> Ledger:  # fmt: skip
         head = new_head(name, uid, budget, self._heads())
         return self._enter(head, lambda desk: found(desk, spec, items))
 
