@@ -113,11 +113,8 @@ class AtOnce:
     def __init__(self, *_: Any, **__: Any) -> None:
         """As many as there are."""
 
-    def __enter__(self) -> AtOnce:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Nobody to wait for."""
+    def shutdown(self, *, cancel_futures: bool) -> None:
+        """Nobody to wait for, and nothing left to cancel."""
 
     def submit(self, job: Callable[[], Any]) -> Future[Any]:
         done: Future[Any] = Future()

@@ -14,11 +14,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import _harness as h
-from _mutants import NAMES, breaker
+from _mutants import breaker
 from _torn import End, Shape, compared
 
 CALLS = {"sqlite": ("fdatasync", "pwrite64", "sendto", "recvfrom"), "postgres": ("sendto", "recvfrom")}
 PER_CAMPAIGN = 10
+MUTANTS = ("keys-ignored", "new-key-on-retry", "new-key-on-resume", "no-search", "answers-dropped")
 
 
 def bar(options: argparse.Namespace) -> dict[str, Any]:
@@ -54,4 +55,4 @@ def _ends(call: str, points: list[int]) -> Iterator[End]:
 
 
 if __name__ == "__main__":
-    h.main("R2", bar, NAMES)
+    h.main("R2", bar, MUTANTS)

@@ -27,11 +27,11 @@ def bar(options: argparse.Namespace) -> dict[str, Any]:
     """Campaigns with plenty of money and with too little."""
     if not h.has_postgres():
         return {"failures": ["PostgreSQL or psycopg is not installed"]}
-    short = bool(options.quick or options.mutant)
+    short = options.quick
     failures: list[str] = []
     totals = dict.fromkeys(("kills", "zombies", "purchases"), 0)
     with h.workplace() as folder, h.postgres() as url:
-        for number in range(options.campaigns or (1 if short else 4)):
+        for number in range(options.campaigns or (1 if short or options.mutant else 4)):
             seed = options.seed * 1000 + number
             budget = 800_000 if number % 2 else h.PLENTY
             shape = Shape(seed, budget=budget, items=30 if short else 150, faults=0.1, platform={"latency": 0.1})

@@ -483,9 +483,9 @@ class Store(Protocol):
         uid: str,
         spec: Mapping[str, Any],
         budget: int,
-        items: NewItems | None = None,
+        items: NewItems | Iterable[NewItems] | None = None,
     ) -> Ledger:
-        """A new campaign, with its first items, in one transaction.
+        """A new campaign, with its first items, in one transaction.  They may come in pieces, and are all in or none.
 
         ``uid`` is 1 to 24 lower-case letters and digits, the first part of every key: two campaigns that buy from the
         same platform must differ in it.  A name or uid that exists already: `SpecError`.

@@ -1,6 +1,7 @@
 """A campaign's life as its user sees it."""
 
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from tests.campaign.worlds import CLASSES, LABELS, answer_of, create, finish, re
 
 from quorate.campaign.engine import Campaign
 from quorate.errors import AnswerError, InputError, LifecycleError, SpecError
+from quorate.files import open_items
 from quorate.model import Answer, WorkerClass
 from quorate.stores import open_store
 
@@ -364,3 +366,22 @@ def test_what_the_items_cost_is_what_was_spent(store):
     assert sum(row["cost"] for row in labels) == spent
     assert [campaign.explain(row["item"])["cost"] for row in labels] == [row["cost"] for row in labels]
     assert labels[0]["cost"] == 7 + 2 * 7
+
+
+def test_a_large_file_becomes_a_campaign_in_little_memory_or_none_at_all(tmp_path, monkeypatch):
+    monkeypatch.setattr("quorate.campaign.items.PIECE", 500)
+    items, wide = 10_000, "x" * 2000
+    file = tmp_path / "items.csv"
+    file.write_text("id,text,gold\n" + "".join(f"item-{j},{wide},\n" for j in range(items)))
+    plain = {"name": "large", "labels": ["0", "1"], "classes": CLASSES, "budget": 9, "policy": "votes-3"}
+    tracemalloc.start()
+    with Campaign.create(f"sqlite:///{tmp_path}/large.db", items=open_items(file), **plain) as campaign:
+        assert campaign.fold.items == items
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 0.5 * file.stat().st_size
+    with file.open("a") as more:
+        more.write(f"last,{wide},maybe\n")
+    with pytest.raises(InputError, match="gold label 'maybe'"):
+        Campaign.create(f"sqlite:///{tmp_path}/half.db", items=open_items(file), gold="gold", **plain)
+    assert not (tmp_path / "half.db").exists()

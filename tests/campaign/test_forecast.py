@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import beta
 
 from quorate.campaign.decider import Decider
+from quorate.campaign.engine import Campaign
 from quorate.campaign.forecast import (
     NOTHING,
     PLAYED,
@@ -17,8 +18,10 @@ from quorate.campaign.forecast import (
     pseudo_counts,
     task_for,
 )
+from quorate.campaign.remaining import remaining
 from quorate.core.worlds import World, symmetric_errors
-from quorate.model import NO_CAP, Task
+from quorate.model import NO_CAP, Task, WorkerClass
+from quorate.platforms.simulator import Simulator
 from quorate.registry import lookup
 
 BELIEF = np.array([[pseudo_counts(0.6, 0.9)] * 2] * 3)
@@ -89,6 +92,27 @@ def test_a_longer_campaign_is_extended_and_lands_near_the_played_one():
     possible = draw_worlds(BELIEF, (20, 20), seed=11, count=3)
     real = [play_one(lookup("policies", "cbs"), task(11), possible, items=items, world=w).cost for w in range(3)]
     assert extended.mean == pytest.approx(np.mean(real), rel=0.03)
+
+
+def test_asking_several_at_once_takes_fewer_rounds_and_no_fewer_answers():
+    policy, whole = lookup("policies", "asym-imcw"), task_for(task(4), items=60)
+    world = World(symmetric_errors([[0.9, 0.8], [0.7, 0.8], [0.8, 0.8]]), np.array([0.5, 0.5]), seed=4)
+    slow, fast = (play(policy, whole, world, parallel=n) for n in (1, 4))
+    assert fast.rounds < slow.rounds
+    assert slow.answers.sum() < fast.answers.sum() <= slow.answers.sum() + 3 * 60  # at most n − 1 too many an item
+
+
+@pytest.mark.parametrize("parallel", [1, 3])
+def test_the_rest_of_a_running_campaign_is_played_as_it_asks(parallel):
+    """With every answer in hand nothing is left to buy, however many were out at once."""
+    accuracy = {"a": [0.9, 0.8], "b": [0.8, 0.9], "c": [0.8, 0.8]}
+    campaign = Campaign.create(
+        "memory:", name="rest", items=[str(j) for j in range(40)], labels=["0", "1"], budget="1000 USD",
+        classes=[WorkerClass(name, price="0.05") for name in accuracy], policy="asym-imcw", parallel=parallel,
+    )  # fmt: skip
+    campaign.run(dict.fromkeys(accuracy, Simulator.of(accuracy, seed=3)))
+    rest = remaining(campaign, worlds=2)
+    assert rest.cost == pytest.approx([campaign.ledger.money().spent / 1e6] * 2)
 
 
 def test_answers_in_hand_are_not_bought_again():

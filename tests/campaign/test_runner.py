@@ -13,8 +13,9 @@ from quorate.campaign.desk import TRIES
 from quorate.campaign.engine import Campaign
 from quorate.campaign.runner import Clock
 from quorate.core.hashing import uniform
-from quorate.errors import PlatformError, SpecError
+from quorate.errors import PlatformError, SpecError, StoreFull
 from quorate.model import Answer, Receipt
+from quorate.platforms.callable import CallablePlatform
 from quorate.ports_store import FAILURES
 from quorate.stores import open_store
 
@@ -306,6 +307,57 @@ def test_ctrl_c_finishes_what_is_in_hand():
     assert campaign.ledger.money().reserved <= 10 * 7
     assert buy(campaign, platform).done
     assert campaign.decisions().digest == reference(items=40, policy="votes-5").digest
+
+
+def test_ctrl_c_begins_no_call_more_and_nothing_is_called_twice():
+    campaign = create(items=40, policy="votes-3")
+    calls, pressed = [], threading.Event()
+
+    def slow(payload):
+        calls.append(payload)
+        if len(calls) == 9:
+            signal.raise_signal(signal.SIGINT)  # noticed by the main thread
+            pressed.wait(5)
+        return "0"
+
+    def progress(one):
+        if one.stage == "stopping":
+            pressed.set()
+
+    platforms = dict.fromkeys("abc", CallablePlatform(slow))
+    report = campaign.run(platforms, buyers=1, clock=FakeTime().clock, progress=progress)
+    assert report.interrupted
+    assert (len(calls), report.bought) == (9, 9)
+    assert campaign.run(platforms, buyers=1, clock=FakeTime().clock).done
+    assert len(calls) == 120
+
+
+def test_a_run_that_fails_begins_no_call_more(monkeypatch):
+    campaign, calls, failed = create(items=40, policy="votes-3"), [], threading.Event()
+
+    def slow(payload):
+        calls.append(payload)
+        if len(calls) == 2:
+            failed.wait(5)
+        return "0"
+
+    def full(receipts):
+        failed.set()
+        raise StoreFull("No room.", hint="Make some.")
+
+    monkeypatch.setattr(campaign, "keep", full)
+    with pytest.raises(StoreFull):
+        campaign.run(dict.fromkeys("abc", CallablePlatform(slow)), buyers=1, clock=FakeTime().clock)
+    assert len(calls) < 40
+
+
+def test_the_forecast_of_a_run_counts_what_the_concluded_items_cost():
+    """Not what has been spent on open items: with all of them begun it would be many times too high."""
+    campaign, seen = create(items=40, policy="votes-3"), []
+    report = buy(campaign, Simulated(), in_flight=30, progress=seen.append)
+    told = [one.forecast for one in seen if one.forecast is not None]
+    assert told
+    assert all(one == report.spent for one in told)
 
 
 def test_what_is_missing_is_said_before_anything_is_bought():

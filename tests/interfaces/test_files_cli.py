@@ -172,3 +172,24 @@ def test_what_cannot_be_written_is_said(campaign, tmp_path, capsys):
         assert out == ""
         assert words in err
     assert [one.name for one in tmp_path.iterdir()] == ["bad.csv"]
+
+
+def test_items_in_another_encoding_and_a_store_without_a_folder(tmp_path, capsys):
+    file = tmp_path / "campaign.toml"
+    text = template(name="films", policy="votes-3", items="items.csv", classes=[("crowd", "0.05")])
+    file.write_text(text)
+    (tmp_path / "items.csv").write_bytes("id,text\n1,café\n".encode("latin-1"))
+    code, out, _ = call(capsys, "doctor", file)
+    assert code != 0
+    assert 'under [items]: encoding = "latin-1"' in out
+    file.write_text(text.replace("[items]", '[items]\nencoding = "latin-1"'))
+    assert call(capsys, "doctor", file)[0] == 0
+    assert call(capsys, "run", file, "--json")[0] == 0
+    with open_campaign(str(file), read_only=True) as one:
+        assert one.ledger.items([0])[0].payload["text"] == "café"
+    file.write_text(re.sub('store = "sqlite:///', 'store = "sqlite:///nowhere/', text))
+    (tmp_path / "items.csv").write_text("id,text\n1,a\n")
+    for command in ("doctor", "run"):
+        code, out, err = call(capsys, command, file)
+        assert code != 0
+        assert f"There is no folder {tmp_path / 'nowhere'}" in out + err

@@ -69,6 +69,22 @@ def test_the_table_names_every_policy(instance):
         assert word in done.stdout
 
 
+def test_what_asking_faster_costs_is_shown(instance):
+    def asked(*more):
+        options = ("--items", "60", "--policy", "certified", "--quick", "--jobs", "1", *more)
+        done = run("plan", "mine.toml", *options, cwd=instance)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert "Asking faster" not in asked()
+    assert "3 (as it is set)" in asked("--parallel", "3")
+    slow, fast = json.loads(asked("--parallel", "3", "--json"))["at_once"]
+    assert (slow["parallel"], slow["extra_answers"], fast["parallel"]) == (1, 0, 3)
+    assert fast["rounds"] < slow["rounds"]
+    assert fast["extra_answers"] == pytest.approx(fast["answers_per_item"] / slow["answers_per_item"] - 1)
+    assert fast["extra_answers"] > 0
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -169,6 +169,13 @@ def test_a_real_classifier_works(tmp_path):
     assert [a.label for a in platform.poll(platform.post(asks))] == ["low", "low", "high", "high"]
 
 
+def test_it_takes_no_more_questions_than_it_answers_at_a_time():
+    """So a crash costs the calls in hand, and not a batch of answers that were given and not yet recorded."""
+    assert CallablePlatform(len).batch == 1
+    assert CallablePlatform(len, threads=4).batch == 4
+    assert CallablePlatform(len, batched=True).batch == 50
+
+
 def test_a_bad_classifier_price_or_interrupt():
     answers, _ = ask(lambda p: Reply("a", price="free"), some_asks(1))
     assert answers[0].failure == "refused"

@@ -13,7 +13,7 @@ from quorate.campaign.answers import raw_text, refuse_wrong, storable, told
 from quorate.campaign.book import ask_code
 from quorate.campaign.decider import Asks, Decider
 from quorate.campaign.fold import task_of
-from quorate.campaign.items import new_items
+from quorate.campaign.items import first_items, new_items
 from quorate.campaign.machine import Machine
 from quorate.campaign.states import PAUSED, RUNNING
 from quorate.errors import AnswerError, InputError, LifecycleError, SpecError
@@ -91,7 +91,7 @@ class Campaign(Machine):
         Decider(policy, task_of(spec, np.zeros(1, np.uint64), np.full(1, OPEN)))  # a policy that cannot begin says so
         columns = None
         if items is not None:
-            columns = new_items(items, labels=spec.labels, id_column=id_column, gold=gold)
+            columns = first_items(items, labels=spec.labels, id_column=id_column, gold=gold)
         place = _store_at(store)
         uid = token_hex(6)  # names asks at platforms; decides nothing
         try:

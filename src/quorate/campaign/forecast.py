@@ -112,9 +112,12 @@ class Played:
 
 
 def play(
-    policy: Policy, task: Task, world: World, recorded: Recorded = NOTHING, truth: IntArray | None = None
-) -> Played:
+    policy: Policy, task: Task, world: World, recorded: Recorded = NOTHING, truth: IntArray | None = None,
+    *, parallel: int = 1,
+) -> Played:  # fmt: skip
     """Play a campaign to its end, with the answers in hand first; ``truth`` where the world does not draw it.
+
+    ``parallel`` asks about one item are out at once: fewer rounds, and answers that turn out not to be needed.
 
     >>> from quorate.core.policies.votes import Votes
     >>> world = World(symmetric_errors([[0.9, 0.9]]), np.array([0.5, 0.5]), seed=3)
@@ -123,7 +126,7 @@ def play(
     15.0
     """
     truth = world.truth(np.arange(task.items)) if truth is None else truth
-    decider = Decider(policy, task)
+    decider = Decider(policy, task, parallel=parallel)
     bought = np.zeros(task.classes)
     rounds = 0
     while not decider.done:
@@ -193,12 +196,12 @@ def games(items: int, worlds: int) -> Iterator[tuple[int, int]]:
             yield PLAYED // 4, world
 
 
-def play_one(policy: Policy, task: Task, possible: Possible, items: int, world: int) -> Played:
+def play_one(policy: Policy, task: Task, possible: Possible, items: int, world: int, *, parallel: int = 1) -> Played:
     """One of the `games`: its dice are its own, so the games may be played in any order and anywhere."""
     seed = int(mix(task.seed, world) >> np.uint64(2))
     prior = np.array([1 - possible.prior[world], possible.prior[world]])
     drawn = World(symmetric_errors(possible.accuracy[world]), prior, seed)
-    return play(policy, task_for(replace(task, seed=seed), items), drawn)
+    return play(policy, task_for(replace(task, seed=seed), items), drawn, parallel=parallel)
 
 
 def forecast(name: str, items: int, played: Mapping[tuple[int, int], Played]) -> Forecast:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -15,6 +16,9 @@ from quorate.model import OPEN
 from quorate.ports_store import NewItems
 
 ID_COLUMNS: Final = ("id", "item", "item_id")
+PIECE: Final = 5_000  # items that are in memory at a time
+
+Pair = tuple[str, Mapping[str, Any]]
 
 
 def new_items(
@@ -31,18 +35,45 @@ def new_items(
     >>> new_items({"a": "good film", "b": {"text": "bad film"}}, labels=["no", "yes"], gold={"b": "no"}).gold
     array([-1,  0])
     """
-    pairs = list(_pairs(items, id_column, first))
+    return _columns(list(_pairs(items, id_column, first)), labels, gold)
+
+
+def first_items(
+    items: Any, *, labels: Sequence[str], id_column: str | None = None, gold: str | Mapping[str, str] | None = None
+) -> NewItems | Iterator[NewItems]:
+    """The items that a campaign begins with; many of them come in pieces, so that a file of gigabytes may stream.
+
+    >>> pieces = first_items([f"text {n}" for n in range(PIECE + 1)], labels=["no", "yes"])
+    >>> [len(one) for one in pieces], len(first_items(["a text"], labels=["no", "yes"]))
+    ([5000, 1], 1)
+    """
+    if not hasattr(items, "__len__") or len(items) <= PIECE:
+        return new_items(items, labels=labels, id_column=id_column, gold=gold)
+    return _pieces(iter(_pairs(items, id_column, 0)), labels, gold)
+
+
+def _pieces(pairs: Iterator[Pair], labels: Sequence[str], gold: str | Mapping[str, str] | None) -> Iterator[NewItems]:
+    before = 0
+    while piece := list(islice(pairs, PIECE)):
+        yield _columns(piece, labels, gold, before)
+        before += len(piece)
+
+
+def _columns(
+    pairs: Sequence[Pair], labels: Sequence[str], gold: str | Mapping[str, str] | None, before: int = 0
+) -> NewItems:
     ids = [one for one, _ in pairs]
     if len(set(ids)) < len(ids):
         seen: set[str] = set()
         for row, one in enumerate(ids):
             if one in seen:
                 raise InputError(
-                    f"The id {one!r} comes twice: again in row {row + 1}.", hint="Give every item its own id."
+                    f"The id {one!r} comes twice: again in row {before + row + 1}.",
+                    hint="Give every item its own id.",
                 )
             seen.add(one)
     known = {label: index for index, label in enumerate(labels)}
-    gold_of = {one: payload.get(gold) for one, payload in pairs} if isinstance(gold, str) else dict(gold or {})
+    gold_of = {one: payload.get(gold) for one, payload in pairs} if isinstance(gold, str) else gold or {}
     return NewItems(
         ids,
         [_text(payload, one) for one, payload in pairs],

@@ -44,6 +44,7 @@ LADDER: Final = (0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.001)  # errors to compare
 SHORT: Final = 1000  # items of the campaigns that compare errors
 FEW: Final = 7  # worlds in which errors are compared
 WORTH: Final = 1.2  # a proof is worth having when it costs at most this many times the default
+AT_ONCE: Final = (1, 2, 4)  # questions out at once about one item, to compare
 SIZES: Final = (PLAYED // 4, PLAYED, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 
 
@@ -54,6 +55,16 @@ class Rung:
     alpha: float
     per_item: float
     oracle: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AtOnce:
+    """What so many questions out at once about one item come to: answers and cost per item, and rounds."""
+
+    parallel: int
+    answers: float
+    per_item: float
+    rounds: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,6 +80,7 @@ class Outlook:
     proof_from: int | None = (
         None  # the number of items from which a proof costs little more; None: never, or not asked
     )
+    at_once: tuple[AtOnce, ...] = ()  # the first policy with one question at once about an item, and with more
 
     def __str__(self) -> str:
         lines = [f"{self.items:,} items, each label right with probability {1 - self.task.alpha:g}:"]
@@ -76,7 +88,15 @@ class Outlook:
             if one is not None:
                 low, high = one.interval()
                 lines.append(f"  {name}: {one.mean:,.2f}, with 90 % probability between {low:,.2f} and {high:,.2f}")
+        lines += [
+            f"  {one.parallel} questions at once about an item: {self.extra_answers(one):+.0%} answers"
+            for one in self.at_once[1:]
+        ]
         return "\n".join([*lines, f"  least possible, if the classes were known: {self.oracle * self.items:,.2f}"])
+
+    def extra_answers(self, one: AtOnce) -> float:
+        """The share of answers that ``one`` buys beyond what one question after the other needs."""
+        return one.answers / self.at_once[0].answers - 1
 
     def bought_by(self, policy: str, budget: float) -> float | None:
         """The smallest error on the ladder whose expected cost the budget covers, None if not even the largest."""
@@ -92,12 +112,12 @@ class _Game:
     alpha: float
     items: int
     world: int
+    parallel: int
 
 
 def _play(game: _Game, *, policies: Mapping[str, Policy], task: Task, possible: Possible) -> Played:
-    return play_one(
-        policies[game.policy], replace(task, alpha=game.alpha), possible, items=game.items, world=game.world
-    )
+    task = replace(task, alpha=game.alpha)
+    return play_one(policies[game.policy], task, possible, game.items, game.world, parallel=game.parallel)
 
 
 def _limit(at: tuple[float, int], *, task: Task, possible: Possible) -> float:
@@ -124,25 +144,29 @@ def outlook(
     items: int,
     *,
     ladder: Sequence[str] = (),
+    parallel: int = 1,
+    at_once: Sequence[int] = (),
     run: Mapper = map,
 ) -> Outlook:
     """Forecast ``policies`` for ``items`` items; compare other errors for those in ``ladder``.
 
-    ``run`` is `map` or a pool's: the games do not depend on one another.
+    ``parallel`` questions about an item are out at once; for the first policy these numbers ``at_once``, the first
+    of which is 1, are compared.  ``run`` is `map` or a pool's: the games do not depend on one another.
     """
     worlds = len(possible)
     errors = sorted({*LADDER, task.alpha}, reverse=True) if ladder else [task.alpha]
     few, short = min(FEW, worlds), min(SHORT, items)
-    main = [_Game(name, task.alpha, n, world) for name in policies for n, world in games(items, worlds)]
-    side = [_Game(name, alpha, short, world) for name in ladder for alpha in errors for world in range(few)]
+    main = [_Game(name, task.alpha, n, world, parallel) for name in policies for n, world in games(items, worlds)]
+    side = [_Game(name, alpha, short, world, parallel) for name in ladder for alpha in errors for world in range(few)]
+    waves = [_Game(name, task.alpha, short, w, n) for name in [*policies][:1] for n in at_once for w in range(worlds)]
     proof = [
-        _Game(name, task.alpha, n, world)
+        _Game(name, task.alpha, n, world, parallel)
         for name in (PROVED, DEFAULT)
         if {PROVED, DEFAULT} <= set(ladder)
         for n in (PLAYED, PLAYED // 4)
         for world in range(few)
     ]
-    todo = list(dict.fromkeys(main + side + proof))
+    todo = list(dict.fromkeys(main + side + waves + proof))
     played = dict(zip(todo, run(partial(_play, policies=policies, task=task, possible=possible), todo), strict=True))
     limits_of = [(task.alpha, world) for world in range(worlds)]
     limits_of += [(alpha, world) for alpha in errors for world in range(few) if alpha != task.alpha]
@@ -157,7 +181,7 @@ def outlook(
     def rung(name: str, alpha: float) -> Rung:
         """Scale the full forecast by what the short campaigns cost at this error and at the promised one."""
         cost = [
-            np.mean([played[_Game(name, level, short, world)].cost for world in range(few)])
+            np.mean([played[_Game(name, level, short, world, parallel)].cost for world in range(few)])
             for level in (alpha, task.alpha)
         ]
         least = float(np.mean([limits[alpha, world] for world in range(few)]))
@@ -173,7 +197,27 @@ def outlook(
         float(np.mean([limits[task.alpha, world] for world in range(worlds)])),
         {name: tuple(rung(name, alpha) for alpha in errors) for name in ladder},
         proof_from=_worth(long[PROVED], long[DEFAULT]) if proof else None,
+        at_once=tuple(_at_once(n, [played[one] for one in waves if one.parallel == n], short) for n in at_once),
     )
+
+
+def _at_once(parallel: int, played: Sequence[Played], items: int) -> AtOnce:
+    return AtOnce(
+        parallel,
+        float(np.mean([one.answers.sum() for one in played])) / items,
+        float(np.mean([one.cost for one in played])) / items,
+        float(np.mean([one.rounds for one in played])),
+    )
+
+
+def numbers_at_once(parallel: int, *, whole: bool) -> tuple[int, ...]:
+    """Which numbers of questions at once to compare: the campaign's own with 1, and others if all is wanted.
+
+    >>> numbers_at_once(1, whole=False), numbers_at_once(3, whole=False), numbers_at_once(3, whole=True)
+    ((), (1, 3), (1, 2, 3, 4))
+    """
+    own = {1, parallel} if parallel > 1 else set()
+    return tuple(sorted(own.union(AT_ONCE if whole else ())))
 
 
 def outlook_of(campaign: Campaign, policies: Sequence[str] = (), *, seed: int = 0) -> Outlook:
@@ -190,9 +234,11 @@ def outlook_of(campaign: Campaign, policies: Sequence[str] = (), *, seed: int = 
     possible = draw_worlds(task.belief, ANY_PRIOR, seed=seed) if learned is None else learned
     chosen = {campaign.policy.name: campaign.policy} if learned is None else {}
     chosen |= {name: lookup("policies", name) for name in policies}
-    items = int((campaign.fold.gold < 0).sum())
+    items, parallel = int((campaign.fold.gold < 0).sum()), campaign.spec.parallel
+    at_once = numbers_at_once(parallel, whole=False) if chosen else ()
     return replace(
-        outlook(chosen, task, possible, items), in_hand=None if learned is None else remaining(campaign, seed=seed)
+        outlook(chosen, task, possible, items, parallel=parallel, at_once=at_once),
+        in_hand=None if learned is None else remaining(campaign, seed=seed),
     )
 
 

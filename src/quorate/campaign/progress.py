@@ -45,6 +45,7 @@ class Progress:
     seconds: float
     stage: str
     done: bool
+    on_concluded: int = 0  # of what was spent
 
     @property
     def rate(self) -> float:
@@ -55,7 +56,7 @@ class Progress:
     def forecast(self) -> float | None:
         """Micros at the end, if what is open costs what the items concluded so far did on average."""
         concluded = self.labelled + self.undecided
-        return None if not concluded else self.spent * self.items / concluded
+        return None if not concluded else max(self.on_concluded * self.items / concluded, self.spent)
 
     def report(self, *, interrupted: bool, trouble: Mapping[str, Mapping[str, int]]) -> Report:
         """The same as a run's last word."""
@@ -69,16 +70,19 @@ def progress_of(campaign: Campaign, began: float, now: float, bought: int) -> Pr
     """Where a campaign is now; cheap enough to call after every batch."""
     fold = campaign.fold
     money = campaign.ledger.money()
+    used = np.zeros(len(campaign.spec.classes), np.int64)
     labelled = undecided = 0
     for one in fold.cohorts:
         here = fold.cohort_of[one.rows] == one.number
         verdict = one.decider.verdict[here]
         labelled += int(np.count_nonzero(verdict > OPEN))
         undecided += int(np.count_nonzero(verdict == UNDECIDED))
+        used += one.decider.used[here][verdict != OPEN].sum(axis=0, dtype=np.int64)
     cohort = fold.cohort
     return Progress(
         items=int(np.count_nonzero(fold.gold < 0)), labelled=labelled, undecided=undecided, spent=money.spent,
         reserved=money.reserved, budget=money.budget, answers=fold.folded, bought=bought, seconds=now - began,
         stage=cohort.decider.stage.name if cohort is not None and cohort.decider.stages else "",
         done=cohort is not None and cohort.decider.done and not fold.items > int(cohort.rows[-1]) + 1,
+        on_concluded=int(used @ np.array(campaign.spec.prices)),
     )  # fmt: skip

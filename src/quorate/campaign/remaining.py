@@ -44,7 +44,7 @@ def remaining(campaign: Campaign, *, seed: int = 0, worlds: int = WORLDS, run: M
     recorded = Recorded(cohort.local(asks["item"]), asks["ordinal"], np.where(exhausted, NOBODY_LEFT, asks["label"]))
     one = partial(
         _play_on, policy=campaign.policy, task=task, counts=decider.counts, recorded=recorded,
-        possible=possible, seed=seed,
+        possible=possible, seed=seed, parallel=decider.parallel,
     )  # fmt: skip
     played = list(run(one, range(worlds)))
     spent = campaign.ledger.money().spent / 1e6
@@ -73,13 +73,14 @@ def possible_worlds(campaign: Campaign, *, seed: int = 0, worlds: int = WORLDS) 
 
 
 def _play_on(
-    world: int, *, policy: Policy, task: Task, counts: IntArray, recorded: Recorded, possible: Possible, seed: int
-) -> Played:
+    world: int, *, policy: Policy, task: Task, counts: IntArray, recorded: Recorded, possible: Possible, seed: int,
+    parallel: int,
+) -> Played:  # fmt: skip
     accuracy, prior = possible.accuracy[world], float(possible.prior[world])
     dice = int(mix(seed, _TRUTH, world) >> np.uint64(2))
     truth = (uniform(dice, np.arange(task.items)) < _posterior(counts, accuracy, prior)).astype(np.int8)
     drawn = World(symmetric_errors(accuracy), np.array([1 - prior, prior]), dice)
-    return play(policy, task, drawn, recorded, truth)
+    return play(policy, task, drawn, recorded, truth, parallel=parallel)
 
 
 def _posterior(counts: IntArray, accuracy: FloatArray, prior: float) -> FloatArray:

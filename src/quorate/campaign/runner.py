@@ -67,8 +67,11 @@ def run(
             if report.done or report.interrupted:
                 return report
             bought = report.bought  # other processes have asks in flight
-        with ThreadPoolExecutor(buyers, thread_name_prefix="buyer") as pool:
+        pool = ThreadPoolExecutor(buyers, thread_name_prefix="buyer")
+        try:
             return _Runner(campaign, platforms, limit, progress, clock, pool, pressed, began, bought).run()
+        finally:  # whatever happened: what no buyer has begun with is not sent any more
+            pool.shutdown(cancel_futures=True)
 
 
 def _check(campaign: Campaign, platforms: Mapping[str, Platform]) -> None:
@@ -209,12 +212,15 @@ class _Runner:
         if not self.working:
             return
         done, _ = wait(self.working, timeout=LONGEST_NAP, return_when=FIRST_COMPLETED)
-        for future in done:
-            desk, outcome = self.working.pop(future), future.result()
-            if outcome.job != "poll" and outcome.got:
-                self.campaign.keep([one for one in outcome.got if one.key in desk.parcels])
+        whose = [(self.working.pop(future), future) for future in done]
+        back = [(desk, future.result()) for desk, future in whose if future.exception() is None]
+        posted = [(desk, one) for desk, outcome in back if outcome.job != "poll" for one in outcome.got]
+        self.campaign.keep([one for desk, one in posted if one.key in desk.parcels])
+        for desk, outcome in back:
             desk.settle(outcome, self.clock.now())
             self._record(desk, outcome)
+        for _, future in whose:
+            future.result()  # raises what is no Exception, when everything else is recorded
 
     def _record(self, desk: Desk, outcome: Outcome) -> None:
         good: list[Answer] = []
@@ -339,8 +345,13 @@ class _Runner:
         return True
 
     def _drain(self) -> None:
-        """Ctrl-C: claim nothing more, keep and record what the buyers have in hand, look for answers once more."""
+        """Ctrl-C: begin nothing more, keep and record what the buyers have in hand, look for answers once more."""
         self.stopping = True
+        if self.progress is not None:
+            now = progress_of(self.campaign, self.began, self.clock.now(), self.bought)
+            self.progress(replace(now, stage="stopping"))
+        for future in [one for one in self.working if one.cancel()]:  # no buyer has begun with it
+            self.working.pop(future).polling = False
         while self.working:
             self._collect()
         for desk in self.desks.values():

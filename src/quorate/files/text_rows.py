@@ -74,7 +74,8 @@ class Lines:
                 f"{self.path.name}, after line {self.number}: the text is not {self._encoding} ({error.reason})."
                 if isinstance(error, UnicodeDecodeError)
                 else f"{self.path.name}, after line {self.number}: {error}.",
-                hint="Save the file as UTF-8.",
+                hint="Save the file as UTF-8, or say its encoding, in a campaign file under [items]:"
+                ' encoding = "latin-1".',
             ) from None
         except (OSError, EOFError, zlib.error) as error:
             raise FileError(

@@ -52,7 +52,7 @@ def items_of(place: CampaignFile) -> Any:
 
     if place.items is None:
         raise FileError(f"{place.path} names no file of items.", hint='Write it under [items]: file = "items.csv"')
-    return open_items(place.items, id_column=place.id_column)
+    return open_items(place.items, id_column=place.id_column, encoding=place.encoding)
 
 
 def platforms_of(place: CampaignFile) -> Mapping[str, Platform]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,9 +35,12 @@ class Question:
     task: Task
     possible: Possible
     in_hand: Forecast | None = None
+    parallel: int = 1  # questions out at once about one item
 
 
-def question(source: str, *, items: int | None, alpha: float | None, budget: str | None, seed: int) -> Question:
+def question(
+    source: str, *, items: int | None, alpha: float | None, budget: str | None, seed: int, parallel: int | None = None
+) -> Question:
     """Read the source and draw the worlds.
 
     >>> asked = question("p1-asym", items=500, alpha=0.01, budget="9000 EUR", seed=1)
@@ -51,8 +54,10 @@ def question(source: str, *, items: int | None, alpha: float | None, budget: str
     money = None if budget is None else micros(budget) / MICROS
     currency = "" if budget is None else currency_of(budget)
     if _is_campaign(source):
-        return _of_campaign(read_campaign(source), items, alpha, money, currency, seed)
-    return _of_instance(source, 1000 if items is None else items, alpha, money, currency, seed)
+        found = _of_campaign(read_campaign(source), items, alpha, money, currency, seed)
+    else:
+        found = _of_instance(source, 1000 if items is None else items, alpha, money, currency, seed)
+    return found if parallel is None else replace(found, parallel=parallel)
 
 
 def _is_campaign(source: str) -> bool:
@@ -112,6 +117,7 @@ def _of_campaign(
         task,
         possible,
         in_hand,
+        spec.parallel,
     )
 
 
@@ -146,6 +152,17 @@ def to_json(answer: Outlook, asked: Question) -> dict[str, Any]:
         "oracle_per_item": answer.oracle,
         "with_answers_in_hand": None if asked.in_hand is None else one(asked.in_hand),
         "policies": [one(forecast) for forecast in answer.forecasts],
+        "parallel": asked.parallel,
+        "at_once": [
+            {
+                "parallel": one.parallel,
+                "answers_per_item": one.answers,
+                "cost_per_item": one.per_item,
+                "rounds": one.rounds,
+                "extra_answers": answer.extra_answers(one),
+            }
+            for one in answer.at_once
+        ],
         "accuracies": {
             name: [{"alpha": r.alpha, "cost_per_item": r.per_item, "oracle": r.oracle} for r in rungs]
             for name, rungs in answer.ladder.items()

@@ -18,6 +18,7 @@ from quorate.money import micros
 from quorate.ports import Platform
 
 FIRST_PAUSE: Final = 0.1  # seconds; doubled at each retry
+BATCH: Final = 50  # questions for a function that takes a list
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,11 @@ class CallablePlatform:
     threads: int = 1
     sleep: Callable[[float], None] = time.sleep
     name: str = "callable"
+
+    @property
+    def batch(self) -> int:
+        """Asks in one call of `post`.  Answers are safe when it returns: so no more than are answered at a time."""
+        return BATCH if self.batched else self.threads
 
     def post(self, asks: Sequence[Ask]) -> list[Receipt]:
         """Call the function and keep what it said."""

@@ -28,6 +28,7 @@ class CampaignFile:
     items: Path | None
     id_column: str | None
     gold: str | None  # the column of known labels
+    encoding: str | None  # of the items' file; UTF-8 and UTF-16 are recognised
     platforms: Mapping[str, Mapping[str, Any]]  # by class: kind and options
 
     @property
@@ -93,6 +94,7 @@ def parse_campaign(text: str, path: Path = Path("campaign.toml")) -> CampaignFil
     return CampaignFile(
         path, spec, _store(store, path.parent),
         path.parent / items["file"] if "file" in items else None, items.get("id"), items.get("gold"),
+        items.get("encoding"),
         {one.name: platform for one, platform in classes if platform},
     )  # fmt: skip
 

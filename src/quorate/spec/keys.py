@@ -73,7 +73,7 @@ TOP: Final[Mapping[str, Key]] = {
     "name": TEXT, "labels": LIST, "accuracy": NUMBER, "budget": MONEY, "policy": TEXT, "seed": WHOLE,
     "safety": NUMBER, "average": YES, "store": PLACE, "items": TABLE, "class": LIST, "limits": TABLE,
 }  # fmt: skip
-ITEMS: Final[Mapping[str, Key]] = {"file": PLACE, "id": TEXT, "gold": TEXT}
+ITEMS: Final[Mapping[str, Key]] = {"file": PLACE, "id": TEXT, "gold": TEXT, "encoding": TEXT}
 LIMITS: Final[Mapping[str, Key]] = {
     "item_cap": WHOLE, "in_flight": _whole(1, 2**31 - 1, "a whole number, 1 or more"), "parallel": WHOLE,
     "lease": POSITIVE, "patience": POSITIVE,

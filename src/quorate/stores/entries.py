@@ -45,8 +45,8 @@ def add_event(desk: Desk, kind: str, payload: Mapping[str, Any], number: int | N
     return Event(seq, kind, number, json.loads(text), at)
 
 
-def add_items(desk: Desk, items: NewItems) -> int:
-    """Append items, all or none; the index of the first."""
+def add_items(desk: Desk, items: NewItems, *, before: int = 0) -> int:
+    """Append items, all or none; the index of the first.  ``before`` of the same rows were added just now."""
     first = desk.head.items
     if not len(items):
         return first
@@ -54,11 +54,17 @@ def add_items(desk: Desk, items: NewItems) -> int:
     for row, name in enumerate(items.id):
         if seen.setdefault(name, row) != row:
             raise InputError(
-                f"The id {name!r} occurs twice: rows {seen[name]} and {row} of the items to add.",
+                f"The id {name!r} occurs twice: rows {before + seen[name]} and {before + row} of the items to add.",
                 hint="Every item needs an id of its own.",
             )
     for rows in desk.rows(TABLES["item"], where=("name", items.id)):
         known = next(rows.dicts())
+        if known["idx"] >= first - before:
+            raise InputError(
+                f"The id {known['name']!r} occurs twice: rows {known['idx'] - first + before} and"
+                f" {before + seen[known['name']]} of the items to add.",
+                hint="Every item needs an id of its own.",
+            )
         raise InputError(
             f"An item with the id {known['name']!r} (row {seen[known['name']]} of those to add) is in the campaign"
             f" already, as item {known['idx']}.",

@@ -66,6 +66,11 @@ class Companion:
         self._database = database
         try:
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except FileNotFoundError:
+            raise StoreError(
+                f"There is no folder {database.parent} for the store {database.name}.",
+                hint="Make it first, or name another place.",
+            ) from None
         except OSError as error:
             raise StoreError(
                 f"{self.path} cannot be written: {error.strerror}.",
@@ -78,7 +83,8 @@ class Companion:
             os.close(self._file)
             raise StoreLocked(
                 f"{database} is open for buying in another process (pid {holder}).",
-                hint="Only one process buys with a SQLite file: wait for it, or use postgresql:// for several.",
+                hint="Only one process buys with a SQLite file, or changes it: wait, or stop that one with Ctrl-C,"
+                " which loses nothing, and start it again later.  For several, use postgresql://.",
             ) from None
         os.pwrite(self._file, str(os.getpid()).encode().ljust(_SLOT), 0)
 

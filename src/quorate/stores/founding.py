@@ -32,11 +32,11 @@ def new_head(name: str, uid: str, budget: int, others: Iterable[Head], *, epoch:
     return Head(0, name, uid, spec_version=1, epoch=epoch, state="running", budget=budget)
 
 
-def found(desk: Desk, spec: Mapping[str, Any], items: NewItems | None) -> None:
+def found(desk: Desk, spec: Mapping[str, Any], items: NewItems | Iterable[NewItems] | None) -> None:
     """The first facts: the spec, and the items."""
     add_event(desk, "spec", spec, 1)
-    if items is not None:
-        add_items(desk, items)
+    for piece in (items,) if isinstance(items, NewItems) else items or ():
+        add_items(desk, piece, before=desk.head.items)
 
 
 def bump_epoch(desk: Desk) -> None:

@@ -200,8 +200,9 @@ class MemoryStore:
         self._clock = clock
 
     def create(
-        self, name: str, *, uid: str, spec: Mapping[str, Any], budget: int, items: NewItems | None = None
-    ) -> Ledger:
+        self, name: str, *, uid: str, spec: Mapping[str, Any], budget: int,
+        items: NewItems | Iterable[NewItems] | None = None,
+    ) -> Ledger:  # fmt: skip
         head = new_head(name, uid, budget, [shelf.head for shelf in self._shelves.values()])
         shelf = MemoryShelf(head, self._clock)
         shelf.write(lambda desk: found(desk, spec, items))

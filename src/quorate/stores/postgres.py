@@ -31,7 +31,7 @@ from quorate.stores.founding import bump_epoch, found, new_head, no_such
 from quorate.stores.group import GroupCommit, Task
 from quorate.stores.head import Desk, Head, Look
 from quorate.stores.ledger import Ledger, campaign_row
-from quorate.stores.postgres_desk import Connection, PostgresDesk, PostgresLook, heads
+from quorate.stores.postgres_desk import Connection, PostgresDesk, PostgresLook, desk_of, heads
 from quorate.stores.sql import HEAD, VERSION, head_row, insert_text, migrations
 from quorate.stores.transfer import read_lines
 
@@ -128,10 +128,12 @@ class PostgresStore:
         with self.connection() as connection, connection.transaction():
             desks = {}
             for number in sorted({task.job[0] for task in tasks}):  # in one order everywhere: nobody deadlocks
-                (head,) = heads(connection, number, lock=True)
-                desks[number] = PostgresDesk(connection, head, self._holder)
+                desks[number] = desk_of(connection, number, self._holder)
             for task in tasks:
                 number, job = task.job
+                if len(tasks) == 1:  # its error rolls back everything there is, and no savepoint need be paid for
+                    task.result = job(desks[number])
+                    continue
                 head = replace(desks[number].head, digests=list(desks[number].head.digests))
                 try:
                     with connection.transaction():
@@ -151,8 +153,9 @@ class PostgresStore:
     # ---------------------------------------------------------------------------------------- campaigns
 
     def create(
-        self, name: str, *, uid: str, spec: Mapping[str, Any], budget: int, items: NewItems | None = None
-    ) -> Ledger:
+        self, name: str, *, uid: str, spec: Mapping[str, Any], budget: int,
+        items: NewItems | Iterable[NewItems] | None = None,
+    ) -> Ledger:  # fmt: skip
         head = new_head(name, uid, budget, self._heads())
         return self._enter(head, lambda desk: found(desk, spec, items))
 
@@ -175,7 +178,7 @@ class PostgresStore:
             text = insert_text("campaign", HEAD, "%s") + " on conflict do nothing"
             if not connection.execute(text.encode(), [row[one] for one in HEAD]).rowcount:
                 new_head(head.name, head.uid, head.budget, heads(connection))
-            desk = PostgresDesk(connection, head, self._holder)
+            desk = desk_of(connection, head.id, self._holder)
             job(desk)
             desk.save()
         return Ledger(PostgresShelf(self, head.name, head.id))

@@ -33,16 +33,24 @@ _HINT = "Nothing was changed.  Restore a backup, or import the last export."
 _ASK = ("seq", *TABLES["ask"].ints)
 
 
-def heads(connection: Connection, number: int | None = None, *, lock: bool = False) -> list[Head]:
-    """The rows of table campaign (or this one), each checked; locked until the transaction ends if asked for."""
+def heads(connection: Connection, number: int | None = None) -> list[Head]:
+    """The rows of table campaign (or this one), each checked."""
     where = "true" if number is None else f"id = {number:d}"
-    found = []
-    for row in connection.execute((heads_text(where) + (" for update" if lock else "")).encode()):
-        head, stored = head_of(row)
-        if head.sum() != stored:
-            raise StoreDamaged(f"Table 'campaign', row {row[0]}: does not match its checksum.", hint=_HINT)
-        found.append(head)
-    return found
+    return [_checked_head(row) for row in connection.execute(heads_text(where).encode())]
+
+
+def desk_of(connection: Connection, number: int, holder: str) -> PostgresDesk:
+    """The desk of a campaign, whose row is locked until the transaction ends."""
+    text = heads_text(f"id = {number:d}", "(extract(epoch from now()) * 1000)::bigint") + " for update"
+    ((*row, now),) = connection.execute(text.encode())
+    return PostgresDesk(connection, _checked_head(row), holder, now)
+
+
+def _checked_head(row: Sequence[Any]) -> Head:
+    head, stored = head_of(row)
+    if head.sum() != stored:
+        raise StoreDamaged(f"Table 'campaign', row {row[0]}: does not match its checksum.", hint=_HINT)
+    return head
 
 
 class PostgresLook:
@@ -112,16 +120,11 @@ class PostgresLook:
 class PostgresDesk(PostgresLook):
     """A transaction that holds the campaign's row: others wait, so what is read here stays true."""
 
-    def __init__(self, connection: Connection, head: Head, holder: str) -> None:
+    def __init__(self, connection: Connection, head: Head, holder: str, now: int) -> None:
         super().__init__(connection, head)
         self._holder = holder
         self._saved = head.sum()
-        (self._now,) = self._one("select (extract(epoch from now()) * 1000)::bigint")
-
-    def _one(self, text: str, bound: Sequence[Any] = ()) -> tuple[Any, ...]:
-        row = self.connection.execute(text.encode(), bound).fetchone()
-        assert row is not None
-        return row
+        self._now = now
 
     def save(self) -> None:
         """Write the campaign's row."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from importlib import resources
 from typing import Any, Final
 
@@ -34,10 +35,11 @@ HEAD: Final = (
 )
 
 
-def numbers(table: Table) -> list[str]:
+@cache
+def numbers(table: Table) -> tuple[str, ...]:
     """The integer columns of a row besides its id, in the order in which they are stored and selected."""
     own = [name for name in ("seq", *table.ints) if name != table.key]
-    return [*own, "text_hash", "sum"] if table.texts else [*own, "sum"]
+    return (*own, "text_hash", "sum") if table.texts else (*own, "sum")
 
 
 def insert_columns(rows: Rows, hashes: NDArray[np.uint64], sums: NDArray[np.uint64], base: int) -> dict[str, Any]:
@@ -90,7 +92,11 @@ def head_of(row: Sequence[Any]) -> tuple[Head, int]:
 
 def insert_text(table: str, columns: Iterable[str], mark: str = "?", *, rows: int = 1) -> str:
     """``insert into …`` of these columns, one row or several at once."""
-    names = list(columns)
+    return _insert_text(table, tuple(columns), mark, rows)
+
+
+@cache
+def _insert_text(table: str, names: tuple[str, ...], mark: str, rows: int) -> str:
     row = f"({', '.join([mark] * len(names))})"
     return f"insert into {table} ({', '.join(names)}) values {', '.join([row] * rows)}"  # noqa: S608
 
@@ -101,11 +107,12 @@ def select_text(table: Table, where: str, *, texts: bool) -> str:
     return f"select {', '.join(names)} from {table.name} where {where} order by id"  # noqa: S608
 
 
-def heads_text(where: str = "true") -> str:
-    """``select …`` of campaigns' rows."""
-    return f"select {', '.join(HEAD)} from campaign where {where} order by id"  # noqa: S608
+def heads_text(where: str = "true", *more: str) -> str:
+    """``select …`` of campaigns' rows, and what more is asked of each."""
+    return f"select {', '.join((*HEAD, *more))} from campaign where {where} order by id"  # noqa: S608
 
 
+@cache
 def save_text(mark: str = "?") -> str:
     """``update campaign …``: all that changes, if the row is still the one with this checksum."""
     changes = ", ".join(f"{name} = {mark}" for name in HEAD[3:])

@@ -189,8 +189,9 @@ class SqliteStore:
     # ------------------------------------------------------------------------------------ campaigns
 
     def create(
-        self, name: str, *, uid: str, spec: Mapping[str, Any], budget: int, items: NewItems | None = None
-    ) -> Ledger:
+        self, name: str, *, uid: str, spec: Mapping[str, Any], budget: int,
+        items: NewItems | Iterable[NewItems] | None = None,
+    ) -> Ledger:  # fmt: skip
         with self._founding():
             head = new_head(name, uid, budget, self._heads())
             return self._enter(head, lambda desk: found(desk, spec, items))

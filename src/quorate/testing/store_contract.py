@@ -156,6 +156,21 @@ class StoreContract:
 
     # ----------------------------------------------------------------------------------------- items
 
+    def test_first_items_in_pieces_are_all_in_or_none(self, store: Store) -> None:
+        def piece(*names: str) -> NewItems:
+            return NewItems(
+                names, ["{}"] * len(names), np.arange(len(names), dtype=np.uint64), np.full(len(names), -1)
+            )
+
+        self.new(store)
+        with pytest.raises(InputError, match="'b' occurs twice: rows 1 and 3 "):
+            store.create("half", uid="half", spec={}, budget=1, items=iter([piece("a", "b"), piece("c", "b")]))
+        assert [one.name for one in store.campaigns()] == ["news"]
+        made = store.create("whole", uid="whole", spec={}, budget=1, items=iter([piece("a", "b"), piece("c")]))
+        assert made.campaign().items == 3
+        assert made.find(["c", "b"]).tolist() == [2, 1]
+        made.verify()
+
     def test_items_come_back(self, ledger: Ledger) -> None:
         assert ledger.add_items(some_items(5, start=10)) == 10
         hashes, gold = ledger.item_columns(8)

@@ -29,8 +29,9 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def say(sentence: str) -> None:
-    """A line of text on stdout."""
-    console().print(sentence, markup=False)
+    """A line of text on stdout; a terminal gets it with words whole, a file or another program as one line."""
+    screen = console()
+    screen.print(sentence, markup=False, soft_wrap=not screen.is_terminal)
 
 
 def print_json(data: Any) -> None:

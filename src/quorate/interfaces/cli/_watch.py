@@ -36,12 +36,12 @@ def watching(campaign: Campaign, *, quiet: bool) -> Iterator[Callable[[Progress]
     )
     with Bar(*columns, console=console(stderr=True), transient=True) as bar:
         task = bar.add_task("labelling", total=campaign.fold.items, money="")
-        last = 0.0
+        last, stage = 0.0, ""
 
         def update(one: Progress) -> None:
-            nonlocal last
-            if one.done or time.monotonic() - last >= BETWEEN:
-                last = time.monotonic()
+            nonlocal last, stage
+            if one.done or one.stage != stage or time.monotonic() - last >= BETWEEN:
+                last, stage = time.monotonic(), one.stage
                 bar.update(
                     task, completed=one.labelled + one.undecided, total=one.items, description=one.stage,
                     money=sentence(one, campaign.spec.currency),
@@ -54,8 +54,8 @@ def sentence(one: Progress, currency: str) -> str:
     """Money and speed in a few words.
 
     >>> from quorate.campaign.progress import Progress
-    >>> sentence(Progress(10, 4, 1, 2_000_000, 0, 9_000_000, 40, 40, 8.0, "explore", False), "USD")
-    '2.00 of 9.00 USD, about 4.00 in the end, 5 answers/s, 1 undecided'
+    >>> sentence(Progress(10, 4, 1, 2_000_000, 0, 9_000_000, 40, 40, 8.0, "explore", False, 1_500_000), "USD")
+    '2.00 of 9.00 USD, about 3.00 in the end, 5 answers/s, 1 undecided'
     """
     forecast = "" if one.forecast is None else f", about {show(round(one.forecast / 10_000) * 10_000)} in the end"
     undecided = f", {one.undecided:,} undecided" if one.undecided else ""

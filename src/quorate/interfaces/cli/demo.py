@@ -39,7 +39,7 @@ def demo(
         if heading:
             screen.print(f"\n[bold green]{heading}[/bold green]")
         if words:
-            screen.print(f"   {words}", markup=False)
+            screen.print(f"   {words}", markup=False, soft_wrap=not screen.is_terminal)
 
     told = tell(out, say, items=items)
     if json:

@@ -60,7 +60,7 @@ def doctor(
         check("platforms", lambda: f"{', '.join(platforms_of(one))} can be asked.")
         if restored:
             check("restored", lambda: _mark_restored(one))
-        check("store", lambda: _store(one) if started(one) else "Nothing has been bought yet.")
+        check("store", lambda: _store(one) if started(one) else _no_store(one))
         check("money", lambda: _money(one))
     if json:
         print_json({"well": all(one["well"] for one in findings), "findings": findings})
@@ -89,6 +89,19 @@ def _store(place: Any) -> str:
     with lookup("stores", place.store.partition(":")[0])(place.store, read_only=True) as store:
         rows = store.open(place.spec.name).verify()
     return f"{rows:,} rows, every checksum right."
+
+
+def _no_store(place: Any) -> str:
+    """Whether there is a place for the store to be made in."""
+    from pathlib import Path
+
+    from quorate.errors import StoreError
+
+    prefix = "sqlite:///"
+    folder = Path(place.store.removeprefix(prefix)).parent
+    if place.store.startswith(prefix) and not folder.is_dir():
+        raise StoreError(f"There is no folder {folder}.", hint="Make it first, or name another place.")
+    return "Nothing has been bought yet."
 
 
 def _money(place: Any) -> str:

@@ -35,6 +35,10 @@ def plan(
     policy: Annotated[
         list[str] | None, typer.Option(help=f"Compare these (repeat the option). Left out: {', '.join(USUAL)}.")
     ] = None,
+    parallel: Annotated[
+        int | None,
+        typer.Option(min=1, max=1000, help="Questions out at once about one item. Left out: as the file says."),
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="The forecast only: no other accuracies, no curve.")] = False,
     picture: Annotated[
         Path | None, typer.Option(help="Draw cost against accuracy into this PNG or SVG file.")
@@ -51,12 +55,12 @@ def plan(
 
     Example: [bold]quorate plan p1-asym --items 10000 --alpha 0.05 --budget "60000 USD"[/bold]
     """
-    from quorate.campaign.outlook import outlook
+    from quorate.campaign.outlook import numbers_at_once, outlook
     from quorate.interfaces.planning import question, to_json
     from quorate.registry import lookup
     from quorate.studies.campaigns import Workers
 
-    asked = question(source, items=items, alpha=alpha, budget=budget, seed=seed)
+    asked = question(source, items=items, alpha=alpha, budget=budget, seed=seed, parallel=parallel)
     own = () if asked.policy is None else (asked.policy,)
     chosen = {name: lookup("policies", name) for name in policy or dict.fromkeys((*own, *USUAL))}
     ladder = () if quick else tuple(name for name in CURVES if name in chosen)
@@ -68,7 +72,10 @@ def plan(
                     done(number_done)
                     yield result
 
-        answer = outlook(chosen, asked.task, asked.possible, asked.items, ladder=ladder, run=run)
+        answer = outlook(
+            chosen, asked.task, asked.possible, asked.items, ladder=ladder, parallel=asked.parallel,
+            at_once=numbers_at_once(asked.parallel, whole=not quick), run=run,
+        )  # fmt: skip
     if json:
         print_json(to_json(answer, asked))
     else:
@@ -120,6 +127,9 @@ def _show(answer: Outlook, asked: Question) -> None:
     )
     if asked.budget is not None:
         say(_on_budget(answer, asked, asked.budget))
+    if answer.at_once:
+        say("")
+        _show_at_once(answer, asked)
     for name, rungs in answer.ladder.items():
         if name == first.policy:
             say("")
@@ -138,6 +148,22 @@ def _show(answer: Outlook, asked: Question) -> None:
             else f"from {answer.proof_from:,} items on"
         )
         say(f"A proof (certified) costs at most 20 % more than calibrated {when}.")
+
+
+def _show_at_once(answer: Outlook, asked: Question) -> None:
+    """What it costs to ask several questions about one item at once instead of one after the other."""
+    rows = [
+        (
+            f"{one.parallel}{' (as it is set)' if one.parallel == asked.parallel else ''}",
+            number(one.answers, 3),
+            f"{100 * answer.extra_answers(one):+.2g} %" if one.parallel > 1 else "–",
+            number(one.per_item),
+            number(one.rounds, 3),
+        )
+        for one in answer.at_once
+    ]
+    columns = ["questions at once about an item", "answers per item", "extra", "cost per item", "rounds"]
+    print_table(columns, rows, title=f"Asking faster (parallel), {answer.forecasts[0].policy}")
 
 
 def _on_budget(answer: Outlook, asked: Question, budget: float) -> str:
