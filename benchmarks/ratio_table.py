@@ -90,7 +90,7 @@ def headline(rows: list[dict[str, object]]) -> str:
         "| policy | cost per item | over the limit | error given label 0, 1 | campaigns |",
         "|---|---|---|---|---|",
     ]
-    lines.append(f"| *the limit* | {found[0]['oracle_cost']:.2f} | 1 | .05, .05 | |")
+    lines += [f"| *the limit* | {one['oracle_cost']:.2f} | 1 | .05, .05 | |" for one in found[:1]]
     for one in sorted(found, key=lambda row: float(row["cost_per_item"])):
         errors = ", ".join(f"{one[f'error_{i}']:.4f}".removeprefix("0") for i in (0, 1))
         cost = f"{one['cost_per_item']:.2f} ± {one['cost_se']:.2f}"

@@ -132,25 +132,28 @@ def _verdict(campaign: Campaign, cohort: Cohort, row: int) -> dict[str, Any]:
 
 
 def _words(campaign: Campaign, story: dict[str, Any]) -> list[str]:
-    """The same for people, one sentence a line."""
+    """The same for people: each reason, and below it what came of the questions that were asked for it."""
     currency = campaign.spec.currency
     lines = [f"Item {story['item']} of campaign {campaign.name}: {_outcome(story)}"]
-    before = ""
+    before = None
     for one in story["asks"]:
-        why = " again, for the same reason" if one["why"] == before else f": {one['why']}"
-        lines.append(f"{one['ordinal'] + 1}. Asked {one['class']}{why}.")
-        before = one["why"]
-        if one["failure"]:
-            lines.append(f"   No answer ({one['failure']}); it cost {show(one['charged'] or 0, currency)}.")
-        elif one["charged"] is None:
-            lines.append(f"   Not answered yet; {show(one['price'], currency)} is reserved.")
-        else:
-            said = f"said {one['label']!r}" if one["label"] is not None else "abstained"
-            who = f" ({one['worker']})" if one["worker"] else ""
-            lines.append(f"   It {said}{who} and cost {show(one['charged'], currency)}.")
+        if (one["class"], one["why"]) != before:
+            lines.append(f"Asked {one['class']}: {one['why']}.")
+            before = one["class"], one["why"]
+        lines.append(f"  {one['ordinal'] + 1}. {_came(one, currency)}")
     if story["status"] in ("labelled", "undecided"):
         lines.append(_stop(campaign, story))
     return lines
+
+
+def _came(ask: dict[str, Any], currency: str) -> str:
+    if ask["failure"]:
+        return f"no answer ({ask['failure']}), {show(ask['charged'] or 0, currency)}"
+    if ask["charged"] is None:
+        return f"not answered yet, {show(ask['price'], currency)} reserved"
+    said = f"said {ask['label']!r}" if ask["label"] is not None else "abstained"
+    who = f" ({ask['worker']})" if ask["worker"] else ""
+    return f"{said}{who}, {show(ask['charged'], currency)}"
 
 
 def _outcome(story: dict[str, Any]) -> str:
