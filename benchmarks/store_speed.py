@@ -25,7 +25,8 @@ from typing import Any, Protocol
 import apsw
 import numpy as np
 
-from quorate.ports_store import Ledger, NewAnswers, NewAsks, NewItems
+from quorate.facts import NewAnswers, NewAsks, NewItems
+from quorate.ports_store import Ledger
 from quorate.stores import open_store
 
 sys.path.append(str(Path(__file__).parent / "faults"))

@@ -11,8 +11,8 @@ SOURCE = Path(__file__).parent.parent / "src" / "quorate"
 WORDS = {"model", "ports", "errors", "money"}
 ROOMS = {
     "core": WORDS - {"money"} | {"core"},
-    "stores": WORDS | {"stores", "ports_store"},
-    "campaign": WORDS | {"core", "campaign", "ports_store", "spec", "registry"},
+    "stores": WORDS | {"stores", "facts", "ports_store"},
+    "campaign": WORDS | {"core", "campaign", "facts", "ports_store", "spec", "registry"},
     "platforms": WORDS | {"platforms", "core.hashing", "core.worlds"},
     "interfaces": WORDS
     | {
@@ -25,10 +25,8 @@ ROOMS = {
         "certificate",
         "aggregation",
         "demo",
-        "ports_store",
-        "stores.transfer",
     }
-    | {"ports_store", "platforms.recorded", "stores.transfer"},  # words, and files on disk
+    | {"facts", "platforms.recorded", "stores.transfer"},  # words, and files on disk
     "files": WORDS | {"files"},
 }
 OUTSIDE_OF_CORE = {"numpy", "scipy"}

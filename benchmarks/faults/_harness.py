@@ -34,8 +34,9 @@ from quorate.campaign import desk as desk_module
 from quorate.campaign import labels, runner  # noqa: F401
 from quorate.campaign.engine import Campaign
 from quorate.errors import PlatformError, SpecError
+from quorate.facts import FAILURES
 from quorate.model import Answer, Ask, Receipt, WorkerClass
-from quorate.ports_store import FAILURES, Ledger
+from quorate.ports_store import Ledger
 from quorate.stores import open_store
 
 HERE = Path(__file__).parent

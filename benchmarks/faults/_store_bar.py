@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from quorate.facts import OURS, NewAnswers, NewAsks, key_of
 from quorate.model import Receipt
-from quorate.ports_store import OURS, Ledger, NewAnswers, NewAsks, Store, key_of
+from quorate.ports_store import Ledger, Store
 from quorate.testing.store_contract import some_items
 
 ITEMS = 40

@@ -21,7 +21,7 @@ import apsw
 import numpy as np
 
 from quorate.errors import QuorateError
-from quorate.ports_store import OURS, NewAsks
+from quorate.facts import OURS, NewAsks
 from quorate.stores import open_store
 from quorate.stores.sqlite_file import connect, fresh_shape, shape
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from quorate.errors import SpecError
-from quorate.ports_store import AS_ASKED, OURS, OVER_BUDGET, TAKEN, Money, NewAnswers, NewAsks
+from quorate.facts import AS_ASKED, OURS, OVER_BUDGET, TAKEN, Money, NewAnswers, NewAsks
 from quorate.stores import ledger as ledger_module
 from quorate.stores import open_store, tellings
 from quorate.stores.book import Book, Open

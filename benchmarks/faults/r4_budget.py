@@ -21,7 +21,8 @@ import numpy as np
 
 from quorate.core.hashing import item_hash
 from quorate.errors import PlatformError
-from quorate.ports_store import OURS, Ledger, NewAnswers, NewAsks, NewItems
+from quorate.facts import OURS, NewAnswers, NewAsks, NewItems
+from quorate.ports_store import Ledger
 from quorate.stores import ledger as ledger_module
 from quorate.stores import open_store
 

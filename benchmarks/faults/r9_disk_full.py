@@ -18,7 +18,7 @@ import apsw
 import numpy as np
 
 from quorate.errors import QuorateError, StoreError, StoreFull
-from quorate.ports_store import OURS, NewAnswers, NewAsks
+from quorate.facts import OURS, NewAnswers, NewAsks
 from quorate.stores import open_store
 
 FLOOR = 2**20

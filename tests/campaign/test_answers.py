@@ -8,8 +8,8 @@ from tests.campaign.worlds import answer_of, create, finish
 from quorate.campaign.answers import storable, wrong_with
 from quorate.campaign.engine import Campaign
 from quorate.errors import AnswerError, InputError, QuorateError
+from quorate.facts import key_of, parse_key
 from quorate.model import Answer
-from quorate.ports_store import key_of, parse_key
 from quorate.stores import open_store
 
 ANY_TEXT = st.text(st.characters(), max_size=8)  # half characters and NULs too

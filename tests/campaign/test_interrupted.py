@@ -5,9 +5,9 @@ from tests.campaign.worlds import Simulated, answer_of, create, finish, referenc
 
 from quorate.campaign.engine import Campaign
 from quorate.errors import StoreFull
+from quorate.facts import parse_key
 from quorate.model import Receipt
 from quorate.platforms.simulator import Simulator
-from quorate.ports_store import parse_key
 from quorate.stores import open_store
 
 

@@ -14,9 +14,9 @@ from quorate.campaign.engine import Campaign
 from quorate.campaign.runner import Clock
 from quorate.core.hashing import uniform
 from quorate.errors import PlatformError, SpecError, StoreFull
+from quorate.facts import FAILURES
 from quorate.model import Answer, Receipt
 from quorate.platforms.callable import CallablePlatform
-from quorate.ports_store import FAILURES
 from quorate.stores import open_store
 
 PLAIN = {"policy": "asym-imcw", "items": 12}

@@ -16,8 +16,8 @@ from hypothesis.stateful import (
 from tests.campaign.worlds import LABELS, answer_of, create, finish
 
 from quorate.campaign.engine import Campaign
+from quorate.facts import key_of
 from quorate.model import Answer
-from quorate.ports_store import key_of
 from quorate.stores import open_store
 
 WORLDS = (

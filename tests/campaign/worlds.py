@@ -4,8 +4,8 @@ import numpy as np
 
 from quorate.campaign.engine import Campaign
 from quorate.core.hashing import uniform
+from quorate.facts import parse_key
 from quorate.model import Answer, WorkerClass
-from quorate.ports_store import parse_key
 
 LABELS = ("no", "yes")
 CLASSES = (WorkerClass("a", price=7), WorkerClass("b", price=3), WorkerClass("c", price=2))

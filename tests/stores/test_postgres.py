@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from quorate.errors import InputError, SpecError, StoreDamaged, StoreError, StoreVersion
-from quorate.ports_store import KNOWN, OURS, RECORDED, TAKEN, Money
+from quorate.facts import KNOWN, OURS, RECORDED, TAKEN, Money
 from quorate.stores import open_store
 from quorate.testing.store_contract import answers, asks, some_items
 

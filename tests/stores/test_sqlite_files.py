@@ -23,7 +23,7 @@ from quorate.errors import (
     StoreLocked,
     StoreVersion,
 )
-from quorate.ports_store import NewAnswers, NewAsks
+from quorate.facts import NewAnswers, NewAsks
 from quorate.stores import export_campaign, open_store
 from quorate.stores.group import GroupCommit, Task
 from quorate.stores.sqlite_file import connect, fresh_shape, migrate, shape

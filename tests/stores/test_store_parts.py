@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quorate.errors import AnswerError, InputError, QuorateError
-from quorate.ports_store import OURS, OVER_BUDGET, TAKEN, key_of, parse_key
+from quorate.facts import OURS, OVER_BUDGET, TAKEN, key_of, parse_key
 from quorate.stores import export_campaign, open_store
 from quorate.stores.book import Book
 from quorate.stores.columns import pack, unpack

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from quorate.errors import AnswerError
+from quorate.facts import DEAREST
 from quorate.model import Answer
-from quorate.ports_store import DEAREST
 
 _FAILURES = (None, "exhausted", "refused", "expired")
 

@@ -11,8 +11,8 @@ from quorate.campaign.book import ask_code
 from quorate.campaign.decider import Asks
 from quorate.campaign.progress import Progress, Report, progress_of
 from quorate.campaign.states import RUNNING
+from quorate.facts import AS_ASKED, NewAnswers
 from quorate.ports import Platform
-from quorate.ports_store import AS_ASKED, NewAnswers
 
 if TYPE_CHECKING:
     from quorate.campaign.engine import Campaign

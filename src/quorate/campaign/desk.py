@@ -19,9 +19,9 @@ from typing import Any, Final
 
 from quorate.campaign.answers import storable
 from quorate.errors import AnswerError, PlatformError
+from quorate.facts import key_of, parse_key
 from quorate.model import Answer, Ask, Receipt
 from quorate.ports import Platform
-from quorate.ports_store import key_of, parse_key
 
 TRIES: Final = 8  # per purchase
 STRIKES: Final = 4  # asks in a row that fail for good, and nothing more is sent; one item alone comes to three

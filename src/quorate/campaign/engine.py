@@ -17,10 +17,11 @@ from quorate.campaign.items import first_items, new_items
 from quorate.campaign.machine import Machine
 from quorate.campaign.states import PAUSED, RUNNING
 from quorate.errors import AnswerError, InputError, LifecycleError, SpecError
+from quorate.facts import AS_ASKED, FAILURES, OUTCOMES, KeyParts, NewAnswers, parse_key
 from quorate.model import NO_LABEL, OPEN, Answer, Ask, WorkerClass
 from quorate.money import currency_of, micros
 from quorate.ports import Platform, Policy
-from quorate.ports_store import AS_ASKED, FAILURES, OUTCOMES, KeyParts, Ledger, NewAnswers, Store, parse_key
+from quorate.ports_store import Ledger, Store
 from quorate.registry import lookup
 from quorate.spec import Spec
 
@@ -240,7 +241,7 @@ class Campaign(Machine):
         return [outcome in ("recorded", "repeated") for outcome in self.outcomes(list(answers))]
 
     def outcomes(self, answers: Sequence[Answer]) -> list[str]:
-        """Record answers, and say of each what became of it (`quorate.ports_store.OUTCOMES`)."""
+        """Record answers, and say of each what became of it (`quorate.facts.OUTCOMES`)."""
         with self._lock:
             self._usable()
             for one in answers:

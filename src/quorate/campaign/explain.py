@@ -9,9 +9,9 @@ import numpy as np
 from quorate.campaign.decider import ENDED, LABEL, REASONS
 from quorate.campaign.fold import STAGES_OF_A_COHORT, Cohort
 from quorate.errors import InputError
+from quorate.facts import FAILURES
 from quorate.model import OPEN
 from quorate.money import show
-from quorate.ports_store import FAILURES
 
 if TYPE_CHECKING:
     from quorate.campaign.engine import Campaign

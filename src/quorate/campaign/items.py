@@ -12,8 +12,8 @@ import numpy as np
 
 from quorate.core.hashing import item_hash
 from quorate.errors import InputError
+from quorate.facts import NewItems
 from quorate.model import OPEN
-from quorate.ports_store import NewItems
 
 ID_COLUMNS: Final = ("id", "item", "item_id")
 PIECE: Final = 5_000  # items that are in memory at a time

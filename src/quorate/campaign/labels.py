@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.campaign.decider import REASONS
+from quorate.facts import FAILURES
 from quorate.model import OPEN, UNDECIDED, FloatArray
-from quorate.ports_store import FAILURES
 
 if TYPE_CHECKING:
     from quorate.campaign.engine import Campaign

@@ -16,10 +16,7 @@ from quorate.campaign.fold import COHORT, GAVE_UP, STAGE, Fold, stage_number
 from quorate.campaign.states import CLASS, HALTED, PAUSED, RUNNING
 from quorate.campaign.waiting import Waiting
 from quorate.errors import LifecycleError
-from quorate.model import NO_LABEL, Ask, Receipt
-from quorate.money import show
-from quorate.ports import Policy
-from quorate.ports_store import (
+from quorate.facts import (
     AS_ASKED,
     EXHAUSTED,
     OVER_BUDGET,
@@ -31,13 +28,16 @@ from quorate.ports_store import (
     Conflict,
     Event,
     InFlight,
-    Ledger,
     Money,
     NewAnswers,
     NewAsks,
     Recorded,
     key_of,
 )
+from quorate.model import NO_LABEL, Ask, Receipt
+from quorate.money import show
+from quorate.ports import Policy
+from quorate.ports_store import Ledger
 from quorate.registry import lookup
 from quorate.spec import Spec
 

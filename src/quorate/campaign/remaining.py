@@ -19,9 +19,9 @@ from quorate.core.estimators.em import compress, fit_counts
 from quorate.core.estimators.posterior import posterior_draws
 from quorate.core.hashing import generator, mix, uniform
 from quorate.core.worlds import World, symmetric_errors
+from quorate.facts import FAILURES
 from quorate.model import FloatArray, IntArray, Task
 from quorate.ports import Policy
-from quorate.ports_store import FAILURES
 
 if TYPE_CHECKING:
     from quorate.campaign.engine import Campaign

@@ -23,9 +23,9 @@ from quorate.campaign.interrupt import ctrl_c
 from quorate.campaign.progress import Progress, Report, progress_of
 from quorate.campaign.states import HALTED
 from quorate.errors import AnswerError, PlatformError, SpecError
+from quorate.facts import EXPIRED, PARKED, InFlight, NewAnswers, parse_key
 from quorate.model import NO_LABEL, Answer, Ask
 from quorate.ports import Platform
-from quorate.ports_store import EXPIRED, PARKED, InFlight, NewAnswers, parse_key
 
 if TYPE_CHECKING:
     from quorate.campaign.engine import Campaign

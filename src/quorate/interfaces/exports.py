@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from quorate.facts import FAILURES, OUTCOMES
 from quorate.files import Column
-from quorate.ports_store import FAILURES, OUTCOMES
 
 if TYPE_CHECKING:
     from quorate.campaign.engine import Campaign

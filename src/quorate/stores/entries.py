@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from quorate.errors import InputError
-from quorate.ports_store import Event, NewItems
+from quorate.facts import Event, NewItems
 from quorate.stores.head import Desk
 from quorate.stores.tables import TABLES, Columns, Int, Rows, Texts, checksums, digest_of
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from quorate.errors import SpecError
+from quorate.facts import NewItems
 from quorate.money import LARGEST
-from quorate.ports_store import NewItems
 from quorate.stores.entries import add_event, add_items
 from quorate.stores.head import Desk, Head
 

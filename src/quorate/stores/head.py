@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.ports_store import Money, State
+from quorate.facts import Money, State
 from quorate.stores.book import Open
 from quorate.stores.tables import TABLES, Columns, Int, Rows, Table
 

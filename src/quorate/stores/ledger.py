@@ -11,9 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from quorate.errors import AnswerError, InputError, LifecycleError, SpecError, StoreDamaged
-from quorate.model import Receipt
-from quorate.money import LARGEST, show
-from quorate.ports_store import (
+from quorate.facts import (
     DEAREST,
     OURS,
     OUTCOMES,
@@ -38,6 +36,8 @@ from quorate.ports_store import (
     key_of,
     parse_key,
 )
+from quorate.model import Receipt
+from quorate.money import LARGEST, show
 from quorate.stores.book import ORDINALS
 from quorate.stores.entries import add, add_event, add_items, add_stray, as_column, event_of
 from quorate.stores.head import Desk, Look, Shelf

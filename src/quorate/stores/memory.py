@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.errors import StoreError
-from quorate.ports_store import LATE, CampaignRow, Clock, NewItems
+from quorate.facts import LATE, CampaignRow, Clock, NewItems
 from quorate.stores.book import Book, Open
 from quorate.stores.columns import Growing
 from quorate.stores.founding import bump_epoch, found, new_head, no_such

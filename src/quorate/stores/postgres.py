@@ -26,7 +26,7 @@ from quorate.errors import (
     StoreLocked,
     StoreVersion,
 )
-from quorate.ports_store import CampaignRow, NewItems
+from quorate.facts import CampaignRow, NewItems
 from quorate.stores.founding import bump_epoch, found, new_head, no_such
 from quorate.stores.group import GroupCommit, Task
 from quorate.stores.head import Desk, Head, Look

@@ -11,7 +11,7 @@ import psycopg
 from numpy.typing import NDArray
 
 from quorate.errors import StoreDamaged
-from quorate.ports_store import LATE
+from quorate.facts import LATE
 from quorate.stores.book import Open
 from quorate.stores.head import Head
 from quorate.stores.sql import (

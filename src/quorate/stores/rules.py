@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.ports_store import CONFLICT, KNOWN, LATE, OURS, OVER_BUDGET, SAME_WORKER, TAKEN
+from quorate.facts import CONFLICT, KNOWN, LATE, OURS, OVER_BUDGET, SAME_WORKER, TAKEN
 
 Int = NDArray[np.int64]
 Value = tuple[int, int, str | None]  # label, failure, worker

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import apsw
 
 from quorate.errors import LifecycleError, QuorateError, SpecError, StoreDamaged, StoreError, StoreFull
-from quorate.ports_store import CampaignRow, Clock, NewItems
+from quorate.facts import CampaignRow, Clock, NewItems
 from quorate.stores.files import Companion, refuse_network, refuse_rollback, room, stands
 from quorate.stores.founding import bump_epoch, found, new_head, no_such
 from quorate.stores.group import GroupCommit, Task

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.errors import StoreDamaged, StoreLocked
-from quorate.ports_store import LATE
+from quorate.facts import LATE
 from quorate.stores.book import Book, Open
 from quorate.stores.columns import Growing, pack
 from quorate.stores.head import Head

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.errors import AnswerError
-from quorate.ports_store import (
+from quorate.facts import (
     AS_ASKED,
     DEAREST,
     FAILURES,

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final, get_args
 
 from quorate.errors import FileError
-from quorate.ports_store import Ledger, State
+from quorate.facts import State
+from quorate.ports_store import Ledger
 from quorate.stores.founding import new_head
 from quorate.stores.head import Desk, Head
 from quorate.stores.tables import TABLES, Rows, checksums, digest_of, rows_of

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from quorate.errors import AnswerError, InputError, LifecycleError, QuorateError, SpecError
-from quorate.model import Receipt
-from quorate.ports_store import (
+from quorate.facts import (
     AS_ASKED,
     CONFLICT,
     EXPIRED,
@@ -26,14 +25,14 @@ from quorate.ports_store import (
     SAME_WORKER,
     STRAY,
     TAKEN,
-    Ledger,
     Money,
     NewAnswers,
     NewAsks,
     NewItems,
-    Store,
     key_of,
 )
+from quorate.model import Receipt
+from quorate.ports_store import Ledger, Store
 from quorate.stores import export_campaign, open_store
 
 PRICE = 100
