@@ -50,7 +50,7 @@ def test_from_nothing_to_labels(folder, quorate):
     assert "Estimated error" in quorate("status")
     story = json.loads(quorate("explain", "campaign.toml", "i7", "--json"))
     assert story["cost"] == sum(one["charged"] for one in story["asks"])
-    assert "1. Asked" in quorate("explain", "campaign.toml", "i7")
+    assert "\nAsked crowd: stage 'explore'" in quorate("explain", "campaign.toml", "i7")
     doctor = json.loads(quorate("doctor", "--json"))
     assert doctor["well"]
     assert any("every checksum right" in one["says"] for one in doctor["findings"])
