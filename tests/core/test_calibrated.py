@@ -117,7 +117,7 @@ def test_the_same_answers_give_the_same_decisions_in_any_order():
             cut = len(flying) if limit is None else -(-len(flying) // 2)
             now, flying = [flying[i] for i in order[:cut]], [flying[i] for i in order[cut:]]
             item, ordinal, k = (np.array(column) for column in zip(*now, strict=True))
-            decider.tell(item, ordinal, k, simulated.answers(item, k, ordinal, truth[item]))
+            decider.tell(item, ordinal, k, simulated.answers(item, ordinal, k, truth[item]))
             log += now
         logs.append((sorted(log), decider.verdict.tolist()))
     assert logs[0] == logs[1] == logs[2]

@@ -48,7 +48,9 @@ def test_ways_are_counted_as_by_hand(tmp_path):
 
 
 def test_where_the_model_holds_the_promise_is_kept_for_less_than_habits_cost():
-    replays = [replay(a_world(seed=seed), lookup("policies", "calibrated"), alpha=0.05, seed=seed) for seed in range(6)]
+    replays = [
+        replay(a_world(seed=seed), lookup("policies", "calibrated"), alpha=0.05, seed=seed) for seed in range(6)
+    ]
     right = np.mean([found.ways[0].by_label for found in replays], axis=0)
     assert right.min() > 0.95 - 2 * np.sqrt(0.05 * 0.95 / 6000)  # some 1,000 items of each label in each
     found = replays[0]

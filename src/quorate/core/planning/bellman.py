@@ -82,12 +82,16 @@ class Table:
 
 
 class Bayes:
-    """One Bayes problem: its grid, its fixed part, and how an answer moves along the grid."""
+    """One Bayes problem: its grid, its fixed part, and how an answer moves along the grid.
 
-    def __init__(self, pool: Pool, losses: Losses, shift: int) -> None:
+    ``surcharge`` is added to the price of each answer.
+    """
+
+    def __init__(self, pool: Pool, losses: Losses, shift: int, surcharge: float = 0.0) -> None:
         self.pool, self.losses, self.shift = pool, losses, shift
+        self.price = pool.price + surcharge
         self.step = 2.0**shift / UNITS
-        low, high = losses.region(float(pool.price.min()))
+        low, high = losses.region(float(self.price.min()))
         self.first = int(np.floor(low / self.step)) - 1
         self.size = int(np.ceil(high / self.step)) + 2 - self.first
         moves = pool.evidence / self.step
@@ -113,7 +117,7 @@ class Bayes:
             if len(can) == len(value) and can.size and self.pool.child[0, k] == 0
             else value[self.pool.child[can, k]]
         )
-        total = self.pool.price[k] * (1 + self.odds[self.inner])
+        total = self.price[k] * (1 + self.odds[self.inner])
         for a in (0, 1):
             at = self.pad + self.whole[k, a]
             total = total + self.near[k, a] * after[:, at : at + self.size]
@@ -133,7 +137,7 @@ class Bayes:
 
     def of_policy(self, action: NDArray[np.int16]) -> FloatArray:
         """The value of always acting so."""
-        asking = [price * (1 + self.odds[:, None]) for price in self.pool.price]
+        asking = [price * (1 + self.odds[:, None]) for price in self.price]
         return self.to_the_end(action, self.stop[:, None], asking)[:, :, 0]
 
     def to_the_end(self, action: NDArray[np.int16], ending: FloatArray, asking: Sequence[FloatArray]) -> FloatArray:

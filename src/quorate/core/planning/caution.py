@@ -14,7 +14,7 @@ from scipy.special import bdtrc, bdtrik
 
 from quorate.model import FloatArray
 
-RARE: Final = 0.04  # of the campaigns may show too many wrong labels of either true label,
+RARE: Final = 0.035  # of the campaigns may show too many wrong labels of either true label,
 TOO_MANY: Final = 0.025  # that is, so many that an error of alpha would show them less often than this
 _HALVINGS: Final = 20
 

@@ -30,6 +30,8 @@ FINEST: Final = 15  # … or finer, down to 1/512 nat, where the answers say lit
 ROUNDS: Final = 40
 GAP: Final = 5e-4
 DEAR: Final = 20.0  # giving up costs this many times the price of concluding with one class
+HURRY: Final = (0.25, 1.0, 4.0, 16.0)  # times that price shared out among the answers an item may have, as surcharges
+HARDLY: Final = 1e-4  # of the items: fewer undecided ones are no reason to hurry
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,6 +110,7 @@ class _Search:
         once = typical_cost(pool, float(level.min()))
         self.give_up = DEAR * once
         self.guess = once / max(np.log(1 / level.min()), 1.0)
+        self.surcharges = [] if longest is None else [hurry * once / longest for hurry in HURRY]
         self.columns = [Column(None, self.give_up, np.zeros(2), np.ones(2), np.zeros(pool.classes))]
         self.shift = cell_shift(pool)
         self.floor = -np.inf
@@ -123,10 +126,10 @@ class _Search:
         error: FloatArray = column.error + self.level * column.undecided
         return self.share[None] @ error if self.average else error
 
-    def price_out(self, multiplier: FloatArray) -> tuple[Column, float]:
+    def price_out(self, multiplier: FloatArray, surcharge: float = 0.0) -> tuple[Column, float]:
         """The best policy at these multipliers, and the lower bound that its value gives."""
         losses = self.losses(multiplier)
-        bayes = Bayes(self.pool, losses, self.shift)
+        bayes = Bayes(self.pool, losses, self.shift, surcharge)
         table = bayes.solve()
         column = follow(table, self.pool, self.worlds, self.start, self.longest, self.precision)
         column = Column(table, column.cost + self.give_up * float(column.undecided @ self.share), *_rest(column))
@@ -159,8 +162,8 @@ class _Search:
             if value - self.floor <= gap * value:
                 break
             if self.add(multiplier) >= -0.1 * gap * value:
-                if not self.proving or self.shift <= FINEST:
-                    break
+                if not self.proving or self.longest is not None or self.shift <= FINEST:
+                    break  # where answers run out, the bound, which does not know of that, is never met
                 self.shift -= 1  # the grid is too coarse for the bound
             weight, multiplier, value = self.mix()
         return self.result(weight, multiplier)
@@ -169,14 +172,26 @@ class _Search:
         return mix_policies(np.array([one.cost for one in self.columns]), self.errors(), self.level)
 
     def add(self, multiplier: FloatArray) -> float:
-        """Price a new policy in; its reduced cost at these multipliers against the master's value."""
+        """Price new policies in; the least reduced cost at these multipliers against the master's value.
+
+        The Bayes problem does not see that an item may have `longest` answers only.  Where its policy runs into that,
+        it is solved again with a surcharge on each answer: that leads to classes which say more an answer.
+        """
+        held = self.columns
         column, floor = self.price_out(multiplier)
-        costs = np.array([one.cost for one in self.columns])
-        value = float((costs + (self.errors() - self.level) @ multiplier).min())
         if self.proving:
             self.floor = max(self.floor, floor)
-        self.columns.append(column)
-        return column.cost + float((self.charged(column) - self.level) @ multiplier) - value
+        new = [column]
+        for surcharge in self.surcharges:
+            if new[-1].undecided @ self.share <= HARDLY:
+                break
+            new.append(self.price_out(multiplier, surcharge)[0])
+        self.columns = held + new
+        return min(self.reduced(one, multiplier) for one in new) - min(self.reduced(one, multiplier) for one in held)
+
+    def reduced(self, column: Column, multiplier: FloatArray) -> float:
+        """Its cost, errors above the level charged."""
+        return column.cost + float((self.charged(column) - self.level) @ multiplier)
 
     def result(self, weight: FloatArray, multiplier: FloatArray) -> OraclePlan:
         used = np.flatnonzero(weight > 0)
