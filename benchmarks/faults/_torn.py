@@ -27,6 +27,7 @@ class Shape:
     items: int = 40
     policy: str = "sym-imcw"
     faults: float = 0.2
+    batch: int = h.Client.default_batch
     platform: dict[str, Any] = field(default_factory=dict)
 
 
@@ -61,9 +62,8 @@ def torn(
     with h.Paying(folder, name, **options) as platform:
 
         def life(end: End | None) -> None:
-            client = h.Client(
-                platform.place, keyless=not shape.keys, find_delay=0.0 if shape.keys else FIND_DELAY, timeout=2.0
-            )
+            client = h.Client(platform.place, keyless=not shape.keys, find_delay=0.0 if shape.keys else FIND_DELAY,
+                              batch=shape.batch, timeout=2.0)  # fmt: skip
             if break_it is not None:
                 break_it(client)
             if end is not None and end.kind == "write":

@@ -45,7 +45,7 @@ def bar(options: argparse.Namespace) -> dict[str, Any]:
                 work = _counter_of_threads if store != "postgres" else _counter_of_processes
                 failures += [f"{store} counter {number}: {one}" for one in work(url(f"c{number}"), seed, folder)]
             figures[f"counters_{store}"] = several
-        several = options.campaigns or (1 if quick else 10)
+        several = options.campaigns or (1 if quick else 50)
         figures["campaigns"] = figures["greedy"] = several
         for number in range(several):
             seed = options.seed * 1000 + number

@@ -106,7 +106,7 @@ def test_one_changed_value_changes_the_checksum(data: st.DataObject) -> None:
     for one in (row, other):
         rows = rows_of(table, [one])
         assert list(rows.dicts()) == [one]
-        sums.append(checksums(table, "uid", rows.ints, rows.text_hash())[0])
+        sums.append(checksums(table, "uid", rows.ints, rows.text_hash)[0])
     assert sums[0] != sums[1]
 
 
@@ -183,4 +183,4 @@ def test_an_export_that_was_tampered_with_is_refused_or_the_same(data: st.DataOb
 
 def test_rows_of_nothing() -> None:
     assert len(rows_of(TABLES["ask"], [])) == 0
-    assert Rows(TABLES["event"], rows_of(TABLES["event"], []).ints).text_hash().tolist() == []
+    assert Rows(TABLES["event"], rows_of(TABLES["event"], []).ints).text_hash.tolist() == []

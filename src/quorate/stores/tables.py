@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 from zlib import crc32
 
@@ -73,7 +74,7 @@ TABLES: Final[Mapping[str, Table]] = {
 Columns = dict[str, Int]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Rows:
     """Rows of one table as columns: ``ints`` holds ``seq`` and the table's integers.
 
@@ -87,6 +88,7 @@ class Rows:
     def __len__(self) -> int:
         return len(self.ints["seq"])
 
+    @cached_property
     def text_hash(self) -> NDArray[np.uint64]:
         """One number for all the texts of each row; 0 where there are none."""
         total = np.zeros(len(self), np.uint64)
