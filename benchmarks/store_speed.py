@@ -12,20 +12,21 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import resource
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from itertools import count
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-import apsw
 import numpy as np
+from _raw import Raw, RawPostgres, raw_sqlite, skip_locked
 
 from quorate.facts import NewAnswers, NewAsks, NewItems
 from quorate.ports_store import Ledger
@@ -34,10 +35,6 @@ from quorate.stores import open_store
 sys.path.append(str(Path(__file__).parent / "faults"))
 from _harness import has_postgres, postgres
 
-ANSWER = (
-    "(id integer primary key, ask integer, item integer, ordinal integer, worker_class integer, label integer,"
-    " charged integer, failure integer, at integer, text_hash integer, sum integer)"
-)
 BASE = 1 << 40
 RESULTS = Path(__file__).parent / "results" / "store_speed.json"
 _fresh = count(1)
@@ -57,115 +54,6 @@ def asks(item: Any, turn: int) -> NewAsks:
 def answers(item: Any, turn: int) -> NewAnswers:
     zero = item * 0
     return NewAnswers(item, zero + turn, item % 2, zero - 1, zero)
-
-
-class Raw(Protocol):
-    """The database alone, and where the store is to be."""
-
-    url: str
-
-    def prepare(self) -> None:
-        """Tables of its own.  (The store would refuse the file later: it is thrown away.)"""
-        ...
-
-    def add_asks(self, asks: list[tuple[int]]) -> None: ...
-    def insert(self, table: str, rows: list[tuple[int, ...]], batch: int) -> None: ...
-    def settle(self) -> None:
-        """Bring what was committed to its place in the database: nobody else is to pay for it."""
-        ...
-
-    def close(self) -> None: ...
-
-
-class RawSqlite:
-    """The same file."""
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.url = path, f"sqlite:///{path}"
-
-    def prepare(self) -> None:
-        self.connection = apsw.Connection(str(self.path))
-        self.connection.set_busy_timeout(30_000)
-        for name, value in (("synchronous", "full"), ("foreign_keys", True), ("cache_size", -65_536)):
-            self.connection.pragma(name, value)
-        self.connection.execute(f"create table raw_plain {ANSWER}")
-        self.connection.execute("create table raw_ask (id integer primary key)")
-        bound = ANSWER.replace("ask integer", "ask integer not null references raw_ask")
-        self.connection.execute(f"create table raw_bound {bound}; create unique index raw_one on raw_bound (ask)")
-
-    def add_asks(self, asks: list[tuple[int]]) -> None:
-        self.connection.execute("begin")
-        self.connection.executemany("insert into raw_ask values (?)", asks)
-        self.connection.execute("commit")
-
-    def insert(self, table: str, rows: list[tuple[int, ...]], batch: int) -> None:
-        sql = f"insert into {table} values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        for start in range(0, len(rows), batch):
-            self.connection.execute("begin immediate")
-            self.connection.executemany(sql, rows[start : start + batch])
-            self.connection.execute("commit")
-
-    def settle(self) -> None:
-        self.connection.pragma("wal_checkpoint")
-
-    def close(self) -> None:
-        self.connection.close()
-
-
-class RawPostgres:
-    """The same server, through the same driver."""
-
-    def __init__(self, url: str) -> None:
-        self.url = url
-
-    def prepare(self) -> None:
-        import psycopg
-
-        self.connection = psycopg.connect(self.url)
-        self.connection.prepare_threshold = 2
-        columns = ANSWER.replace("integer primary key", "bigint primary key").replace(" integer", " bigint")
-        bound = columns.replace("ask bigint", "ask bigint not null references raw_ask")
-        for text in (
-            "create schema raw",
-            "set search_path = raw",
-            f"create table raw_plain {columns}",
-            "create table raw_ask (id bigint primary key)",
-            f"create table raw_bound {bound}",
-            "create unique index raw_one on raw_bound (ask)",
-        ):
-            self.connection.execute(text.encode())
-        self.connection.commit()
-
-    def add_asks(self, asks: list[tuple[int]]) -> None:
-        with self.connection.cursor() as cursor:
-            cursor.executemany("insert into raw_ask values (%s)", asks)
-        self.connection.commit()
-
-    def insert(self, table: str, rows: list[tuple[int, ...]], batch: int) -> None:
-        sql = f"insert into {table} values ({', '.join(['%s'] * 11)})".encode()
-        with self.connection.cursor() as cursor:
-            for start in range(0, len(rows), batch):
-                cursor.executemany(sql, rows[start : start + batch])
-                self.connection.commit()
-
-    def settle(self) -> None:
-        self.connection.execute("checkpoint")
-        self.connection.commit()
-
-    def close(self) -> None:
-        self.connection.close()
-        import psycopg
-
-        with psycopg.connect(self.url, autocommit=True) as connection:
-            connection.execute("drop schema raw cascade")
-            connection.execute("drop schema quorate cascade")
-
-
-@contextmanager
-def raw_sqlite() -> Iterator[Raw]:
-    """A file of its own."""
-    with tempfile.TemporaryDirectory() as place:
-        yield RawSqlite(Path(place, "speed.db"))
 
 
 def rows_of(raw: Raw, n: int, *, with_asks: bool) -> list[tuple[int, ...]]:
@@ -288,6 +176,50 @@ def many_threads(raw: Raw, threads: int, each: int) -> dict[str, Any]:
     }
 
 
+def claim_and_record(url: str, ends: int, first: int, wave: int) -> None:
+    with open_store(url) as store:
+        ledger = store.open("speed")
+        for start in range(first, ends, wave):
+            part = np.arange(start, min(start + wave, ends))
+            ledger.claim(asks(part, 0))
+            ledger.record(answers(part, 0))
+
+
+def many_processes(raw: Raw, processes: int, each: int, wave: int) -> dict[str, Any]:
+    """Engines on one campaign, each claiming and recording waves of asks, against as many workers on a queue."""
+    import psycopg
+
+    n = processes * each
+    with open_store(raw.url) as store:
+        store.create("speed", uid="speed", spec={}, budget=10**15, items=items(n))
+        raw.prepare()
+        with psycopg.connect(raw.url) as connection:
+            connection.execute(b"create table raw.job (id bigint primary key, state bigint not null)")
+            connection.execute(f"insert into raw.job select i, 0 from generate_series(1, {n}) as i".encode())
+    starts = range(0, n, each)
+    context = multiprocessing.get_context("fork")
+
+    def crowd(work: Callable[..., None], *more: int) -> float:
+        crew = [context.Process(target=work, args=(raw.url, at + each, at, *more)) for at in starts]
+        began = time.perf_counter()
+        for one in crew:
+            one.start()
+        for one in crew:
+            one.join()
+        assert not any(one.exitcode for one in crew)
+        return time.perf_counter() - began
+
+    queue, ours = crowd(skip_locked), crowd(claim_and_record, wave)
+    raw.close()
+    return {
+        "processes": processes,
+        "wave": wave,
+        "asks_per_s": round(n / ours),
+        "skip_locked_jobs_per_s": round(n / queue),
+        "ratio": round(queue / ours, 2),
+    }
+
+
 def memory(n: int, batch: int) -> dict[str, Any]:
     """Claim and record in memory, columns of ``batch`` rows."""
     with open_store("memory:") as store:
@@ -390,6 +322,12 @@ def main() -> None:
     if has_postgres():
         with postgres() as url:
             lines += durable("postgres", lambda: nullcontext(RawPostgres(url)), n, rounds)
+            for wave in (1, 20):
+                crowd = many_processes(RawPostgres(url), 8, n // 100, wave)
+                bar: dict[str, Any] = {"bar": "one by one from 8 processes: not how an engine claims, not judged"}
+                if wave > 1:
+                    bar = {"bar": "claims of 8 processes >= 0.4 of SKIP LOCKED", "pass": crowd["ratio"] >= 0.4}
+                lines.append({"store": "postgres", **bar, **crowd})
     lines += [{"bar": "memory: asks and answers", **memory(n * 4, batch)} for batch in (n * 4, 1000)]
     if options.large:
         import subprocess
@@ -416,7 +354,10 @@ def main() -> None:
         print(json.dumps(line))
     if not options.quick:
         kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-        kept |= {" ".join(str(line[key]) for key in ("store", "bar", "batch") if key in line): line for line in lines}
+        kept |= {
+            " ".join(str(line[key]) for key in ("store", "bar", "batch", "wave") if key in line): line
+            for line in lines
+        }
         RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
     sys.exit(0 if all(line.get("pass", True) for line in lines) else 1)
 

@@ -134,5 +134,8 @@ def compared(
     two = torn(url(name), name, folder, shape, ends, **more)
     wrong = [f"{name}, never killed: {w}" for w in one["wrong"]] + [f"{name}: {w}" for w in two["wrong"]]
     if one["digest"] != two["digest"]:
-        wrong.append(f"{name}: another decision log than the campaign that was never killed")
+        figures = [
+            "{asks} asks, {failed} failed".format_map(log) if "asks" in log else "no log" for log in (one, two)
+        ]
+        wrong.append(f"{name}: another decision log ({figures[1]}) than if it is never killed ({figures[0]})")
     return wrong, two
