@@ -102,6 +102,7 @@ def main() -> None:
     print(json.dumps(found, indent=2))
     if not options.quick:
         RESULTS.write_text(json.dumps(found, indent=2) + "\n")
+    sys.exit(0 if all(one["pass"] for one in found.values()) else 1)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ SPEED = {
     "simulate_speed": [],
     "engine_speed": [],
     "store_speed": ["--large"],
+    "drivers": [],
     "peers": [],
     "ratio_table": ["--policy", "calibrated", "certified", "--jobs", "2"],
     "validity": ["--jobs", "2"],

@@ -210,20 +210,13 @@ def postgres() -> Iterator[str]:
     """Debian's PostgreSQL on a socket in a folder of its own; the URL of an empty database."""
     programs = max(Path("/usr/lib/postgresql").glob("*/bin"))
     folder = Path(tempfile.mkdtemp(prefix="faults-pg-"))
-    run_as: dict[str, Any] = {}
     if os.geteuid() == 0:
         shutil.chown(folder, "postgres")
-        run_as = {"user": "postgres", "group": "postgres", "extra_groups": []}
-    quiet: dict[str, Any] = {"cwd": "/", "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     subprocess.run([programs / "initdb", "-D", folder / "data", "-A", "trust", "-U", "postgres", "-E", "UTF8"],
-                   check=True, **run_as, **quiet)  # fmt: skip
-    server = subprocess.Popen(
-        [programs / "postgres", "-D", folder / "data", "-k", folder, "-c", "listen_addresses=",
-         "-c", "max_connections=100"], **run_as, **quiet,
-    )  # fmt: skip
+                   check=True, **_as_postgres())  # fmt: skip
+    server = postgres_server(folder)
     try:
         url = f"postgresql://postgres@/postgres?host={folder}"
-        _wait_for(lambda: subprocess.run([programs / "pg_isready", "-q", "-h", folder], check=False).returncode == 0)
         yield url
     finally:
         server.send_signal(signal.SIGINT)
@@ -233,6 +226,23 @@ def postgres() -> Iterator[str]:
             server.kill()
             server.wait()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def postgres_server(folder: Path) -> subprocess.Popen[bytes]:
+    """A server over the data in this folder, ready to be spoken to."""
+    programs = max(Path("/usr/lib/postgresql").glob("*/bin"))
+    server = subprocess.Popen(
+        [programs / "postgres", "-D", folder / "data", "-k", folder, "-c", "listen_addresses=",
+         "-c", "max_connections=100"], **_as_postgres(),
+    )  # fmt: skip
+    _wait_for(lambda: subprocess.run([programs / "pg_isready", "-q", "-h", folder], check=False).returncode == 0)
+    return server
+
+
+def _as_postgres() -> dict[str, Any]:
+    """PostgreSQL refuses to run as root."""
+    quiet: dict[str, Any] = {"cwd": "/", "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    return quiet | ({"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {})
 
 
 def _wait_for(ready: Callable[[], bool], seconds: float = 30.0) -> None:

@@ -27,6 +27,7 @@ class Shape:
     items: int = 40
     policy: str = "sym-imcw"
     faults: float = 0.2
+    batch: int = h.Client.default_batch
     platform: dict[str, Any] = field(default_factory=dict)
 
 
@@ -60,24 +61,26 @@ def torn(
     lives = 0
     with h.Paying(folder, name, **options) as platform:
 
-        def life(end: End | None) -> None:
-            client = h.Client(
-                platform.place, keyless=not shape.keys, find_delay=0.0 if shape.keys else FIND_DELAY, timeout=2.0
-            )
+        def life(end: End | None, gate: int) -> None:
+            client = h.Client(platform.place, keyless=not shape.keys, find_delay=0.0 if shape.keys else FIND_DELAY,
+                              batch=shape.batch, timeout=2.0)  # fmt: skip
             if break_it is not None:
                 break_it(client)
             if end is not None and end.kind == "write":
                 h.kill_at_write(end.n, end.after)
             elif end is not None and end.kind not in ("call", "clock"):
-                os.kill(os.getpid(), signal.SIGSTOP)  # until strace has come
+                os.read(gate, 1)  # until strace has come
             h.live(url, name, client, items=shape.items, seed=shape.seed, budget=shape.budget, policy=shape.policy,
                    digest=digest)  # fmt: skip
 
         while True:
             end = next(ends, None)
-            pid = h.in_child(lambda end=end: life(end), say)  # type: ignore[misc]
+            closed, opened = os.pipe()
+            pid = h.in_child(lambda end=end, gate=closed: life(end, gate), say)  # type: ignore[misc]
             lives += 1
-            code = _end(pid, end, platform)
+            code = _end(pid, end, platform, opened)
+            os.close(closed)
+            os.close(opened)
             if code == -signal.SIGKILL:
                 died[end.kind if end else "?"] += 1
                 continue
@@ -91,7 +94,7 @@ def torn(
     return {**found, "wrong": wrong + found["wrong"], "died": died, "digest": digest.read_text(), "lives": lives}
 
 
-def _end(pid: int, end: End | None, platform: h.Paying) -> int:
+def _end(pid: int, end: End | None, platform: h.Paying, gate: int) -> int:
     """Bring a life to its end; how it went."""
     if end is None:
         platform.control(kill=None)
@@ -101,12 +104,15 @@ def _end(pid: int, end: End | None, platform: h.Paying) -> int:
         time.sleep(end.n / 1000)
         os.kill(pid, signal.SIGKILL)
     elif end.kind != "write":
-        return _end_by_strace(pid, end)
+        return _end_by_strace(pid, end, gate)
     return h.ended(pid)
 
 
-def _end_by_strace(pid: int, end: End) -> int:
-    """Let strace kill it as it enters its n-th system call of this kind."""
+def _end_by_strace(pid: int, end: End, gate: int) -> int:
+    """Let strace kill it as it enters its n-th system call of this kind.
+
+    It waits at a gate, not stopped by a signal: strace, as it attaches, can lose the signal that makes it go on.
+    """
     strace = subprocess.Popen(
         ["strace", "-f", "-qq", "-o", "/dev/null", "-p", str(pid), "-e", f"trace={end.kind}",
          "-e", f"inject={end.kind}:signal=SIGKILL:when={end.n}"],
@@ -120,7 +126,7 @@ def _end_by_strace(pid: int, end: End) -> int:
             h.ended(pid)
             raise RuntimeError("strace could not be attached")
         time.sleep(0.005)
-    os.kill(pid, signal.SIGCONT)
+    os.write(gate, b"!")
     code = h.ended(pid)
     strace.wait()
     return code
@@ -134,5 +140,8 @@ def compared(
     two = torn(url(name), name, folder, shape, ends, **more)
     wrong = [f"{name}, never killed: {w}" for w in one["wrong"]] + [f"{name}: {w}" for w in two["wrong"]]
     if one["digest"] != two["digest"]:
-        wrong.append(f"{name}: another decision log than the campaign that was never killed")
+        figures = [
+            "{asks} asks, {failed} failed".format_map(log) if "asks" in log else "no log" for log in (one, two)
+        ]
+        wrong.append(f"{name}: another decision log ({figures[1]}) than if it is never killed ({figures[0]})")
     return wrong, two

@@ -27,7 +27,7 @@ from quorate.campaign.runner import Clock
 
 MUTANTS = ("hash-of-text", "first-come-first-paid", "dice-of-the-moment")
 CAMPAIGNS = (("sym-imcw", h.PLENTY), ("calibrated", h.PLENTY), ("sym-imcw", 120_000), ("calibrated", 25_000))
-BUYERS = {"memory": (1, 16), "sqlite": (1, 4, 16), "postgres": (1, 16)}
+BUYERS = {"memory": (1, 16), "sqlite": (1, 4, 16), "postgres": (1, 4, 16)}
 
 
 class Fickle:

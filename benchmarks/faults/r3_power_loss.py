@@ -1,22 +1,28 @@
 """R3: cut the power at any moment.  Every acknowledged row is there afterwards, and nothing is torn.
 
 The store runs on a file system that records each write, truncation and sync.  At a random point everything that was
-not synced is lost, kept, or kept in some of its 512-byte sectors; the store is opened on what remains.
+not synced is lost, kept, or kept in some of its 512-byte sectors; the store is opened on what remains.  PostgreSQL's
+own files are its own business: its server is stopped in an instant (SIGQUIT) while we buy, and started again.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import random
+import signal
 import tempfile
+import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import _store_bar as bar
 import apsw
+from _harness import has_postgres, postgres, postgres_server
 
-from quorate.errors import QuorateError
+from quorate.errors import QuorateError, StoreError
 from quorate.stores import open_store
 from quorate.stores.sqlite import SqliteStore
 
@@ -142,6 +148,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
                 lost += "lost" in problem
                 failures.append(f"life {life}, cut {cut}: {problem}")
     figures = {"trials": lives * cuts, "lost": lost, "syncs_per_commit": round(syncs / commits, 2)}
+    if has_postgres():
+        figures["postgres_stops"] = 3 if options.quick else 20
+        failures += stopped_at_once(dice, figures["postgres_stops"], unsafe=options.mutant == "normal")
     return {**figures, "failures": failures}
 
 
@@ -161,6 +170,63 @@ def judge(images: dict[str, bytearray], companion: bytes, head: int, facts: list
     if len(there) < head:
         return f"lost {head - len(there)} acknowledged rows"
     return "" if there == facts[: len(there)] else "other rows than were written"
+
+
+# ---------------------------------------------------------------------------------------------- PostgreSQL
+
+
+def stopped_at_once(dice: random.Random, stops: int, *, unsafe: bool) -> list[str]:
+    """Buy, stop the server in an instant, start it again: what is wrong with what it then has."""
+    import psycopg
+
+    from quorate.stores.postgres import PostgresStore
+
+    if unsafe:
+        PostgresStore._refuse_unsafe = lambda *_: None  # type: ignore[method-assign]
+    failures = []
+    with postgres() as url:
+        if unsafe:
+            with psycopg.connect(url, autocommit=True) as connection:
+                connection.execute("alter database postgres set synchronous_commit = off")
+        with open_store(url) as store:
+            buyer = bar.Buyer(bar.begin(store), random.Random(dice.random()))
+            known = list(buyer.ledger.facts())
+        server = None
+        try:
+            for stop in range(stops):
+                head = buy_until_it_stops(url, buyer, after=dice.uniform(0.05, 0.5))
+                server = postgres_server(Path(url.partition("host=")[2]))
+                with open_store(url) as store:
+                    ledger = store.open("bar")
+                    ledger.verify()
+                    there = list(ledger.facts())
+                if len(there) < head:
+                    failures.append(f"stop {stop}: lost {head - len(there)} acknowledged rows")
+                    break  # whoever buys on would speak of asks that are gone
+                if there[: len(known)] != known[: len(there)]:
+                    failures.append(f"stop {stop}: other rows than were there before")
+                known = there
+        finally:
+            if server is not None:
+                server.send_signal(signal.SIGINT)
+                server.wait(30)
+    return failures
+
+
+def buy_until_it_stops(url: str, buyer: bar.Buyer, after: float) -> int:
+    """How far the ledger had come when the server was stopped, after so many seconds."""
+    server = int(Path(url.partition("host=")[2], "data", "postmaster.pid").read_text().split()[0])
+    timer = threading.Timer(after, os.kill, (server, signal.SIGQUIT))
+    head = 0
+    with open_store(url) as store, suppress(StoreError):
+        buyer.ledger = store.open("bar")
+        timer.start()
+        while True:
+            buyer.step()
+            head = buyer.ledger.campaign().head
+    with suppress(ChildProcessError):
+        os.waitpid(server, 0)
+    return head
 
 
 if __name__ == "__main__":

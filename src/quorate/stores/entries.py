@@ -22,7 +22,7 @@ def add(desk: Desk, name: str, ints: Columns, texts: Mapping[str, Texts | None] 
     if not count:
         return seq
     rows = Rows(table, {"seq": seq, **ints}, texts or {})
-    hashes = rows.text_hash()
+    hashes = rows.text_hash
     sums = checksums(table, head.uid, rows.ints, hashes)
     desk.insert(rows, hashes, sums)
     place = list(TABLES).index(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from heapq import merge
 from typing import Any, Final
@@ -282,9 +283,13 @@ class Ledger:
             yield from facts_of(look, after)
 
     def verify(self) -> int:
-        self._shelf.check()
-        with self._shelf.read() as look:
-            return verify(look)
+        with ThreadPoolExecutor(1) as aside:  # the database checks its structure while the rows are read
+            structure = aside.submit(self._shelf.check)
+            try:
+                with self._shelf.read() as look:
+                    return verify(look)
+            finally:
+                structure.result()
 
 
 # ------------------------------------------------------------------------------------------------ helpers

@@ -113,7 +113,7 @@ class PostgresLook:
         ints, hashes, sums = from_database(table, stored, self.base)
         rows = Rows(table, ints, {name: [row[count + i] for row in fetched] for i, name in enumerate(table.texts)})
         right = checksums(table, self.head.uid, ints, hashes) == sums
-        refuse_wrong(table, ints["seq"], right & (rows.text_hash() == hashes))
+        refuse_wrong(table, ints["seq"], right & (rows.text_hash == hashes))
         return rows
 
 

@@ -19,7 +19,7 @@ from quorate.stores.sql import HEAD, SPAN, head_row, insert_columns, insert_text
 from quorate.stores.sqlite_look import CHUNK, HINT, PACKED, SqliteLook, heads
 from quorate.stores.tables import TABLES, Columns, Int, Rows, checksums, digest_of, start_of
 
-TOGETHER: Final = 20  # rows of one insert statement
+TOGETHER: Final = (100, 10)  # rows of one insert statement
 
 
 class SqliteDesk(SqliteLook):
@@ -124,16 +124,15 @@ class SqliteDesk(SqliteLook):
                 self._pack(rows.table.name)
 
     def _insert(self, table: str, columns: dict[str, Any]) -> None:
-        """Rows of integers go in by twenties: one statement with many values costs less than many with few."""
-        many = 0
-        if all(isinstance(values, np.ndarray) for values in columns.values()):
-            many = len(columns["id"]) // TOGETHER * TOGETHER
-        if many:
-            width = TOGETHER * len(columns)
-            flat = np.stack([values[:many] for values in columns.values()], axis=1).ravel().tolist()
-            pieces = (flat[start : start + width] for start in range(0, len(flat), width))
-            self.connection.executemany(insert_text(table, columns, rows=TOGETHER), pieces)
-            columns = {name: values[many:] for name, values in columns.items()}
+        """Rows of integers go in by hundreds: one statement with many values costs less than many with few."""
+        for together in TOGETHER if all(isinstance(values, np.ndarray) for values in columns.values()) else ():
+            many = len(columns["id"]) // together * together
+            if many:
+                width = together * len(columns)
+                flat = np.stack([values[:many] for values in columns.values()], axis=1).ravel().tolist()
+                pieces = (flat[start : start + width] for start in range(0, len(flat), width))
+                self.connection.executemany(insert_text(table, columns, rows=together), pieces)
+                columns = {name: values[many:] for name, values in columns.items()}
         self.connection.executemany(insert_text(table, columns), tuples(columns))
 
     def _pack(self, name: str) -> None:

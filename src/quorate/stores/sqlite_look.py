@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
+from operator import itemgetter
+from types import NoneType
 from typing import Any, Final
 
 import apsw
@@ -15,9 +17,21 @@ from quorate.errors import InputError, StoreDamaged
 from quorate.stores.columns import unpack
 from quorate.stores.head import Head
 from quorate.stores.sql import SPAN, from_database, head_of, heads_text, numbers, select_text
-from quorate.stores.tables import TABLES, Columns, Int, Rows, Table, checksums, digest_of, refuse_wrong, start_of
+from quorate.stores.tables import (
+    TABLES,
+    Columns,
+    Int,
+    Rows,
+    Table,
+    Texts,
+    checksums,
+    digest_of,
+    refuse_wrong,
+    start_of,
+)
 
 CHUNK: Final = 65536
+STEP: Final = 1024  # whole rows at a time: few enough to stay in the processor's cache
 PACKED: Final = ("item", "ask", "answer")
 HINT: Final = "Nothing was changed.  Restore a backup, or import the last export."
 
@@ -151,17 +165,17 @@ class SqliteLook:
             select_text(table, f"{text} and id >= ? and id < ?", texts=True), (bound, self.base, self.base + SPAN)
         )
         count = 1 + len(numbers(table))
-        while fetched := list(islice(cursor, 4096)):
-            columns, hashes, sums = from_database(
-                table, as_columns(table, [row[:count] for row in fetched]), self.base
-            )
-            texts = {name: [row[count + i] for row in fetched] for i, name in enumerate(table.texts)}
-            if any(not isinstance(text, str | None) for column in texts.values() for text in column):
-                raise StoreDamaged(f"Table {table.name!r}, a row: holds bytes where a text was written.", hint=HINT)
+        integers = itemgetter(slice(count))
+        while fetched := list(islice(cursor, STEP)):
+            numbers_only = list(map(integers, fetched)) if table.texts else fetched
+            columns, hashes, sums = from_database(table, as_columns(table, numbers_only), self.base)
+            texts = {
+                name: as_texts(table, list(map(itemgetter(count + i), fetched))) for i, name in enumerate(table.texts)
+            }
             rows = Rows(table, columns, texts)
             right = checksums(table, self.head.uid, columns, hashes) == sums
             try:
-                right &= rows.text_hash() == hashes
+                right &= rows.text_hash == hashes
             except InputError:  # a text that could not have been written
                 right[:] = False
             refuse_wrong(table, columns["seq"], right)
@@ -188,3 +202,11 @@ def as_columns(table: Table, rows: Sequence[tuple[Any, ...]]) -> Int:
             f"Table {table.name!r}, row {str(wrong[0])[:30]}: holds something that is no number.", hint=HINT
         ) from None
     return np.ascontiguousarray(flat.reshape(-1, width).T)
+
+
+def as_texts(table: Table, values: Sequence[Any]) -> Texts | None:
+    """One selected column of texts; None if there is none in any row."""
+    kinds = set(map(type, values))
+    if not kinds <= {str, NoneType}:
+        raise StoreDamaged(f"Table {table.name!r}, a row: holds bytes where a text was written.", hint=HINT)
+    return None if kinds == {NoneType} else values

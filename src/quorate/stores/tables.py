@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 from zlib import crc32
 
@@ -21,9 +22,9 @@ Int = NDArray[np.int64]
 Texts = Sequence[str | None]
 MASK: Final = 2**64 - 1
 
-_ODD = np.uint64(0x9E3779B97F4A7C15)
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = np.uint64(0x94D049BB133111EB)
+_ODD: Final = 0x9E3779B97F4A7C15
+_MIX_1: Final = 0xBF58476D1CE4E5B9
+_MIX_2: Final = 0x94D049BB133111EB
 _TEXT = np.uint64(0xD6E8FEB86659FD93)
 _PRESENT = 1 << 32  # tells an empty text from none
 
@@ -73,7 +74,7 @@ TABLES: Final[Mapping[str, Table]] = {
 Columns = dict[str, Int]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Rows:
     """Rows of one table as columns: ``ints`` holds ``seq`` and the table's integers.
 
@@ -87,6 +88,7 @@ class Rows:
     def __len__(self) -> int:
         return len(self.ints["seq"])
 
+    @cached_property
     def text_hash(self) -> NDArray[np.uint64]:
         """One number for all the texts of each row; 0 where there are none."""
         total = np.zeros(len(self), np.uint64)
@@ -124,17 +126,29 @@ def checksums(table: Table, uid: str, ints: Columns, text_hash: NDArray[np.uint6
     >>> bool((checksums(stray, "u", one, texts) == checksums(stray, "u", two, texts)).any())
     False
     """
-    total = np.full(len(ints["seq"]), crc32(uid.encode()) << 32 | table.tag, np.uint64)
+    start = crc32(uid.encode()) << 32 | table.tag
+    if len(text_hash) == 1:
+        return np.array([_checksum(start, table, ints, text_hash.item())], np.uint64)
+    total = np.full(len(text_hash), start, np.uint64)
     for name in ("seq", *table.ints):
         total ^= ints[name].view(np.uint64)
-        total *= _ODD
+        total *= np.uint64(_ODD)
     total ^= text_hash
     return _mix(total)
 
 
+def _checksum(total: int, table: Table, ints: Columns, text_hash: int) -> int:
+    """The same for a single row: people tell one answer at a time, and numpy is slow with one number."""
+    for name in ("seq", *table.ints):
+        total = (total ^ ints[name].item() & MASK) * _ODD & MASK
+    return _mix_one(total ^ text_hash)
+
+
 def digest_of(seq: Int, sums: NDArray[np.uint64]) -> int:
     """What these rows add to their table's digest, modulo 2^64."""
-    return int(_mix(sums ^ (seq.view(np.uint64) * _ODD)).sum(dtype=np.uint64))
+    if len(sums) == 1:
+        return _mix_one(sums.item() ^ seq.item() * _ODD & MASK)
+    return int(_mix(sums ^ (seq.view(np.uint64) * np.uint64(_ODD))).sum(dtype=np.uint64))
 
 
 def _code(text: str) -> int:
@@ -152,9 +166,15 @@ def _code(text: str) -> int:
 
 
 def _mix(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    state = (state ^ (state >> np.uint64(30))) * _MIX_1
-    state = (state ^ (state >> np.uint64(27))) * _MIX_2
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(_MIX_1)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(_MIX_2)
     return np.asarray(state ^ (state >> np.uint64(31)), np.uint64)
+
+
+def _mix_one(state: int) -> int:
+    state = (state ^ state >> 30) * _MIX_1 & MASK
+    state = (state ^ state >> 27) * _MIX_2 & MASK
+    return state ^ state >> 31
 
 
 def refuse_wrong(table: Table, seq: Int, right: NDArray[np.bool_]) -> None:

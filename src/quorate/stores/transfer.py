@@ -75,7 +75,7 @@ class Header:
         versions = [0]
         price: dict[int, int] = {}  # of asks without an answer
         for rows in chunks:
-            hashes = rows.text_hash()
+            hashes = rows.text_hash
             sums = checksums(rows.table, head.uid, rows.ints, hashes)
             desk.insert(rows, hashes, sums)
             place = order.index(rows.table.name)

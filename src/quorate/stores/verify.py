@@ -23,7 +23,7 @@ def verify(look: Look) -> int:
         digest = 0
         for rows in look.rows(table):
             seq = rows.ints["seq"]
-            digest += digest_of(seq, checksums(table, head.uid, rows.ints, rows.text_hash()))
+            digest += digest_of(seq, checksums(table, head.uid, rows.ints, rows.text_hash))
             if len(seq) and (seq.min() < 1 or seq.max() > head.seq or here[seq].any()):
                 raise StoreDamaged(f"Table {table.name!r} has a row that the ledger does not know.", hint=_HINT)
             here[seq] = True
