@@ -1,5 +1,6 @@
 """Functions as annotators: their contract, and everything that a user's function may do wrong."""
 
+import sys
 import threading
 import time
 
@@ -198,3 +199,11 @@ def test_it_is_built_by_name_and_says_when_it_cannot(tmp_path):
     ]:
         with pytest.raises(SpecError, match=words):
             build({"r": table}, seed=1, labels=["0", "1"], folder=tmp_path)
+
+
+def test_a_module_beside_the_campaign_file_is_found(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.path", sys.path[:])
+    (tmp_path / "beside_the_file.py").write_text("def loud(row):\n    return 'yes'\n")
+    options = {"one": {"kind": "callable", "function": "beside_the_file:loud"}}
+    [platform] = build(options, seed=0, labels=["no", "yes"], folder=tmp_path).values()
+    assert platform.poll(platform.post(some_asks(1)))[0].label == "yes"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -208,7 +209,13 @@ _OPTIONS: Final = ("function", "column", "batched", "retries", "timeout", "threa
 def build(
     classes: Mapping[str, Mapping[str, Any]], *, seed: int, labels: Sequence[str], folder: Path
 ) -> Mapping[str, Platform]:
-    """A platform per class whose platform table says ``kind = "callable"``, with ``function = "module:name"``."""
+    """A platform per class whose platform table says ``kind = "callable"``, with ``function = "module:name"``.
+
+    Python looks for the module where it always does, and then beside the campaign's file.
+    """
+    beside = str(folder.resolve())
+    if beside not in sys.path:
+        sys.path.append(beside)
     return {name: _build(name, dict(options), labels) for name, options in classes.items()}
 
 
@@ -226,6 +233,6 @@ def _build(name: str, options: dict[str, Any], labels: Sequence[str]) -> Callabl
     except (ImportError, AttributeError, ValueError) as error:
         raise SpecError(
             f"Class {name!r} asks the function {where!r}, which cannot be imported: {error}.",
-            hint='Write function = "module:name" of a module that Python can import.',
+            hint='Write function = "module:name" of a module beside the campaign\'s file, or of an installed one.',
         ) from None
     return CallablePlatform(function, labels=tuple(labels), name=f"callable:{where}", **options)
