@@ -167,3 +167,16 @@ def test_killed_and_interrupted_runs_end_like_one_left_in_peace(folder, quorate)
 
 def size(folder):
     return sum(one.stat().st_size for one in folder.glob("toy.db*"))
+
+
+def test_why_a_function_gave_no_answers_is_said(folder, quorate):
+    (folder / "shrugs.py").write_text("def maybe(row):\n    return 'maybe'\n")
+    quorate("init", "--name", "toy", "--policy", "votes-3", "--class", "crowd=0.05")
+    text = (folder / "campaign.toml").read_text()
+    before, after = text.split('kind = "simulator"')
+    after = after.split("\n", 2)[2]
+    (folder / "campaign.toml").write_text(f'{before}kind = "callable"\nfunction = "shrugs:maybe"\n{after}')
+    assert "crowd: no answer: returned the label 'maybe'; the labels are no, yes ×" in quorate("run")
+    assert "no answer (refused: returned the label 'maybe'; the labels are no, yes), 0.00 USD" in quorate(
+        "explain", "i7"
+    )

@@ -11,6 +11,7 @@ from concurrent.futures import TimeoutError as TooLate
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import Any, Final
 
 from quorate.errors import SpecError
@@ -141,12 +142,16 @@ def _within(timeout: float | None, call: Callable[[], Any]) -> Any:
     """The call's result within a time; a call that is too late goes on in its own thread, unheard."""
     if timeout is None:
         return call()
-    pool = ThreadPoolExecutor(1)
+    future: Future[Any] = Future()
+    Thread(target=_keep, args=(future, call), daemon=True).start()  # a call that never ends must not keep the process
+    return future.result(timeout)
+
+
+def _keep(future: Future[Any], call: Callable[[], Any]) -> None:
     try:
-        future: Future[Any] = pool.submit(_own_errors, call)
-        return future.result(timeout)
-    finally:
-        pool.shutdown(wait=False)
+        future.set_result(_own_errors(call))
+    except BaseException as error:  # whoever waits for the result is told
+        future.set_exception(error)
 
 
 def _own_errors(call: Callable[[], Any]) -> Any:
