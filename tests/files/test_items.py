@@ -75,10 +75,19 @@ def test_csv_in_any_usual_dress(put, content):
 
 def test_another_encoding_is_said(put):
     path = put("items.csv", "id,text\na,Grüße\n".encode("latin-1"))
-    with pytest.raises(FileError, match=r"items.csv, after line .*not utf-8") as caught:
+    with pytest.raises(
+        FileError, match=r"items.csv, line 2: the text is not utf-8 \(the byte 0xfc behind 'a,Gr'\)"
+    ) as caught:
         read(path)
     assert "encoding" in caught.value.hint
     assert read(path, encoding="latin-1") == [("a", {"text": "Grüße"})]
+
+
+@pytest.mark.parametrize("name", ["klingon", "base64", "utf\0-8"])
+def test_an_encoding_that_is_none_is_refused(put, name):
+    path = put("items.csv", "id,text\na,b\n")
+    with pytest.raises(FileError, match="is no encoding of texts"):
+        read(path, encoding=name)
 
 
 def test_the_id_is_named_or_id_or_item_or_the_first():
@@ -121,7 +130,8 @@ WRONG = [
     ("a.csv", "id,text\na\x07,b\n", r"cannot be an id"),
     ("a.csv", f"id,text\n{'x' * 600},b\n", r"cannot be an id"),
     ("a.csv", ",".join(f"c{i}" for i in range(1200)) + "\n", r"1,200 columns"),
-    ("a.csv", b"id,text\na,\xff\xfe\n", r"after line .*not utf-8"),
+    ("a.csv", b"id,text\na,\xff\xfe\n", r"line 2: the text is not utf-8 \(the byte 0xff behind 'a,'\)"),
+    ("a.jsonl.gz", gzip.compress(b'{"id": "a"}\n' * 5000 + b'{"id": "\xe9"}\n'), r"line 1: .*|line 5001: .*0xe9"),
     ("a.csv", "id,text\na,b\n".encode("utf-16-le"), r"NUL|not utf-8"),
     ("a.csv", b"\xff\xfei\x00d\x00,\x00x\x00\n\x00a", r"utf-16"),
     ("a.jsonl", '{"id": "a"}\n[1]\n', r"a.jsonl, line 2: \[1\] is not an object"),

@@ -50,7 +50,8 @@ def test_from_nothing_to_labels(folder, quorate):
     assert "Estimated error" in quorate("status")
     story = json.loads(quorate("explain", "campaign.toml", "i7", "--json"))
     assert story["cost"] == sum(one["charged"] for one in story["asks"])
-    assert "\nAsked crowd: stage 'explore'" in quorate("explain", "campaign.toml", "i7")
+    assert "\nAsked " in (told := quorate("explain", "campaign.toml", "i7"))
+    assert "\n  1. said '" in told
     doctor = json.loads(quorate("doctor", "--json"))
     assert doctor["well"]
     assert any("every checksum right" in one["says"] for one in doctor["findings"])
@@ -91,6 +92,7 @@ def test_what_is_wrong_is_said_in_sentences(folder, quorate):
     assert "quorate init" in quorate("run", code=2)
     init(quorate)
     assert "exists already" in init_error(quorate)
+    assert "takes the campaign's file" in quorate("run", "sqlite:///toy.db", code=2)
     assert "has not been started" in quorate("status", code=2)
     assert "has not been started" in quorate("explain", "campaign.toml", "i1", code=2)
     (folder / "items.csv").write_text("id\na\na\n")
@@ -98,6 +100,13 @@ def test_what_is_wrong_is_said_in_sentences(folder, quorate):
     assert not (folder / "toy.db").exists(), "nothing half done"
     error = json.loads(quorate("run", "none.toml", "--json", code=2))
     assert set(error["error"]) == {"code", "message", "hint"}
+
+
+def test_an_amount_needs_no_quotes(folder, quorate):
+    init(quorate)
+    quorate("run")
+    for words in (["700", "USD"], ["campaign.toml", "700", "USD"], ["700 USD"], ["campaign.toml", "700"]):
+        assert "The budget is 700.00 USD now" in quorate("budget", *words)
 
 
 def init_error(quorate):
@@ -158,3 +167,16 @@ def test_killed_and_interrupted_runs_end_like_one_left_in_peace(folder, quorate)
 
 def size(folder):
     return sum(one.stat().st_size for one in folder.glob("toy.db*"))
+
+
+def test_why_a_function_gave_no_answers_is_said(folder, quorate):
+    (folder / "shrugs.py").write_text("def maybe(row):\n    return 'maybe'\n")
+    quorate("init", "--name", "toy", "--policy", "votes-3", "--class", "crowd=0.05")
+    text = (folder / "campaign.toml").read_text()
+    before, after = text.split('kind = "simulator"')
+    after = after.split("\n", 2)[2]
+    (folder / "campaign.toml").write_text(f'{before}kind = "callable"\nfunction = "shrugs:maybe"\n{after}')
+    assert "crowd: no answer: returned the label 'maybe'; the labels are no, yes ×" in quorate("run")
+    assert "no answer (refused: returned the label 'maybe'; the labels are no, yes), 0.00 USD" in quorate(
+        "explain", "i7"
+    )

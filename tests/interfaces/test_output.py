@@ -2,7 +2,7 @@
 
 import pytest
 
-from quorate.interfaces.cli._output import print_table
+from quorate.interfaces.cli._output import print_table, say
 
 LONG = "worker-with-a-name-that-is-longer-than-most-windows-have-room-for-in-one-column"
 
@@ -22,3 +22,10 @@ def test_nothing_is_cut_off(capsys, monkeypatch, width):
     assert "…" not in "".join(lines)
     assert LONG in "".join(line.split("  ")[0].strip() for line in lines)
     assert max(map(len, lines)) <= width
+
+
+def test_a_long_line_goes_on_below_its_first_word(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "30")
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as a terminal
+    say("   one two three four five six seven eight", hang=2)
+    assert capsys.readouterr().out == "   one two three four five\n     six seven eight\n"

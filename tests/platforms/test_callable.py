@@ -1,5 +1,7 @@
 """Functions as annotators: their contract, and everything that a user's function may do wrong."""
 
+import subprocess
+import sys
 import threading
 import time
 
@@ -198,3 +200,23 @@ def test_it_is_built_by_name_and_says_when_it_cannot(tmp_path):
     ]:
         with pytest.raises(SpecError, match=words):
             build({"r": table}, seed=1, labels=["0", "1"], folder=tmp_path)
+
+
+def test_a_module_beside_the_campaign_file_is_found(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.path", sys.path[:])
+    (tmp_path / "beside_the_file.py").write_text("def loud(row):\n    return 'yes'\n")
+    options = {"one": {"kind": "callable", "function": "beside_the_file:loud"}}
+    [platform] = build(options, seed=0, labels=["no", "yes"], folder=tmp_path).values()
+    assert platform.poll(platform.post(some_asks(1)))[0].label == "yes"
+
+
+def test_a_call_that_never_ends_does_not_keep_the_process(tmp_path):
+    (tmp_path / "one.py").write_text(
+        "import time\nfrom quorate.model import Ask\nfrom quorate.platforms.callable import CallablePlatform\n"
+        "p = CallablePlatform(lambda row: time.sleep(600), timeout=0.1)\n"
+        "print(p.poll(p.post([Ask('k', 'i', 'c', 0, price=1, payload={})]))[0].failure)\n"
+    )
+    run = subprocess.run(
+        [sys.executable, tmp_path / "one.py"], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert run.stdout == "expired\n"

@@ -29,6 +29,7 @@ FIRST_PAUSE: Final = 0.5  # seconds, doubled at each try
 LONGEST_PAUSE: Final = 60.0
 BATCH: Final = 50
 FRESH: Final = 0.8  # of a platform's memory for keys: an older ask is looked for before it is sent again
+REASONS: Final = 4  # kept by name of why there was no answer
 
 
 @dataclass(slots=True)
@@ -101,6 +102,11 @@ class Desk:
     def note(self, what: str, times: int = 1) -> None:
         """Count something that went wrong."""
         self.trouble[what] = self.trouble.get(what, 0) + times
+
+    def failed(self, why: str) -> None:
+        """Count an ask without an answer; the first few reasons are kept, each might name its own item."""
+        what = f"no answer: {why[:120]}"
+        self.note(what if what in self.trouble or len(self.trouble) < REASONS else "no answer: other reasons")
 
     # ------------------------------------------------------------------------------------------ jobs
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quorate.campaign.decider import ENDED, LABEL, REASONS
+from quorate.campaign.decider import ENDED, LABEL, REASONS, TOO_HARD
 from quorate.campaign.fold import STAGES_OF_A_COHORT, Cohort
 from quorate.errors import InputError
 from quorate.facts import FAILURES
@@ -72,7 +73,7 @@ def _ask(campaign: Campaign, ask: dict[str, Any]) -> dict[str, Any]:
     one = spec.classes[ask["worker_class"]]
     told: dict[str, Any] = {
         "ordinal": ask["ordinal"], "class": one.name, "price": ask["price"], "stage": stage.name if stage else None,
-        "version": at, "label": None, "charged": None, "worker": None, "failure": None,
+        "version": at, "label": None, "charged": None, "worker": None, "failure": None, "error": None,
         "why": _why(campaign, one.name, ask["worker_class"], stage), "kept_apart": len(ask["kept"]),
         "charged_apart": sum(one["charged"] for one in ask["kept"]),
     }  # fmt: skip
@@ -81,8 +82,15 @@ def _ask(campaign: Campaign, ask: dict[str, Any]) -> dict[str, Any]:
         told |= {
             "label": spec.labels[label] if label >= 0 else None, "charged": answer["charged"],
             "worker": answer["worker"], "failure": FAILURES[answer["failure"]] or None,
+            "error": _error(answer["raw"]) if answer["failure"] else None,
         }  # fmt: skip
     return told
+
+
+def _error(raw: str | None) -> str | None:
+    """What the platform said when it failed."""
+    kept = json.loads(raw) if raw else {}
+    return str(kept["error"]) if isinstance(kept, dict) and kept.get("error") else None
 
 
 def _why(campaign: Campaign, name: str, k: int, stage: Any) -> str:
@@ -148,7 +156,8 @@ def _words(campaign: Campaign, story: dict[str, Any]) -> list[str]:
 
 def _came(ask: dict[str, Any], currency: str) -> str:
     if ask["failure"]:
-        return f"no answer ({ask['failure']}), {show(ask['charged'] or 0, currency)}"
+        why = f": {ask['error']}" if ask["error"] else ""
+        return f"no answer ({ask['failure']}{why}), {show(ask['charged'] or 0, currency)}"
     if ask["charged"] is None:
         return f"not answered yet, {show(ask['price'], currency)} reserved"
     said = f"said {ask['label']!r}" if ask["label"] is not None else "abstained"
@@ -180,4 +189,6 @@ def _stop(campaign: Campaign, story: dict[str, Any]) -> str:
 
 def _why_not(story: dict[str, Any]) -> str:
     why = _WHY_NOT.get(story["reason"], story["reason"])
+    if story["reason"] == REASONS[TOO_HARD] and all(one["label"] is None for one in story["asks"]):
+        why = "no label could be promised: no question about it brought one"
     return f"{why} ({story['detail'].rstrip('.')})" if story.get("detail") else why

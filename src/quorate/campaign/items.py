@@ -150,4 +150,4 @@ def _plain(value: Any) -> Any:
         return _plain(value.tolist())
     if hasattr(value, "isoformat"):  # dates
         return value.isoformat()
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return None if isinstance(value, float) and math.isnan(value) else value

@@ -54,9 +54,13 @@ class Progress:
 
     @property
     def forecast(self) -> float | None:
-        """Micros at the end, if what is open costs what the items concluded so far did on average."""
+        """Micros at the end, if what is open costs what the items concluded so far did on average.
+
+        None where that is refuted: the dear items are open, and more has been spent already.
+        """
         concluded = self.labelled + self.undecided
-        return None if not concluded else max(self.on_concluded * self.items / concluded, self.spent)
+        expected = self.on_concluded * self.items / max(concluded, 1)
+        return expected if expected >= self.spent and concluded else None
 
     def report(self, *, interrupted: bool, trouble: Mapping[str, Mapping[str, int]]) -> Report:
         """The same as a run's last word."""

@@ -272,6 +272,8 @@ class _Runner:
             desk.note("a raw part that is no JSON")
             answer = replace(answer, raw={"text": repr(answer.raw)[:2000]})
         label = answer.label
+        if answer.failure is not None and (why := dict(answer.raw or ()).get("error")):
+            desk.failed(str(why))
         if not isinstance(label, str) or answer.failure is not None or label in self.campaign.spec.labels:
             return answer
         desk.note("label outside the spec")

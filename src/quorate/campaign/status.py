@@ -39,6 +39,7 @@ def status(campaign: Campaign) -> dict[str, Any]:
         "promise": campaign.promise,
         "accuracy": campaign.spec.accuracy,
         "currency": campaign.spec.currency,
+        "labels": list(campaign.spec.labels),
         "stage": cohort.decider.stage.name if cohort is not None and cohort.decider.stages else None,
         "stages": sum(len(one.decider.stages) for one in fold.cohorts),
         "cohorts": len(fold.cohorts),

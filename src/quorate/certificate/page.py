@@ -47,6 +47,7 @@ th { font: .76rem/1.3 system-ui, sans-serif; text-align: right; padding: .3rem .
 td { text-align: right; padding: .32rem .5rem; border-bottom: 1px solid var(--line); }
 th:first-child, td:first-child { text-align: left; padding-left: 0; overflow-wrap: anywhere; }
 th:last-child, td:last-child { padding-right: 0; }
+.wide { overflow-x: auto; } .wide th:first-child { min-width: 4.5rem; }
 .range { color: var(--soft); font-size: .85em; white-space: nowrap; }
 .pair { display: grid; grid-template-columns: 1fr 1fr; gap: 0 2.2rem; }
 .bar { display: grid; grid-template-columns: 5.2rem 1fr 4rem; gap: .6rem; align-items: center; font-size: .9rem;
@@ -136,8 +137,8 @@ def _classes(found: Certificate) -> str:
     rows = "".join(_class_row(one, len(names)) for one in found.classes)
     return _section(
         "Who answered, and what it cost",
-        f'<table><thead><tr><th scope="col">class</th><th scope="col">price</th><th scope="col">answers</th>'
-        f'<th scope="col">cost</th>{head}</tr></thead><tbody>{rows}</tbody></table>'
+        '<div class="wide"><table><thead><tr><th scope="col">class</th><th scope="col">price</th>'
+        f'<th scope="col">answers</th><th scope="col">cost</th>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
         f"<p>{escape(money_sentence(found))}</p>",
     )
 

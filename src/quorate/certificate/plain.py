@@ -70,7 +70,7 @@ def error_sentence(found: Certificate) -> str:
     assert found.error is not None
     return (
         f"By the model, {found.error['expected']:.1%} of the labels are wrong"
-        f" (95 % interval {found.error['low']:.1%} to {found.error['high']:.1%});"
+        f" (95% interval {found.error['low']:.1%} to {found.error['high']:.1%});"
         f" {1 - found.accuracy:.1%} were allowed."
     )
 
@@ -88,7 +88,7 @@ def money_sentence(found: Certificate) -> str:
     place = "inside" if low <= found.spent <= high else "outside"
     return (
         f"{said} Before anything was bought, {money(found.forecast['mean'])} were forecast,"
-        f" between {money(low)} and {money(high)} with probability 90 %: the bill is {place} that range."
+        f" between {money(low)} and {money(high)} with probability 90%: the bill is {place} that range."
     )
 
 
@@ -112,7 +112,7 @@ def check_sentence(found: Certificate) -> str:
     split = "; ".join(f"{right:,} of {of:,} on “{name}”" for name, (right, of) in check.by_label.items())
     return (
         f"{check.right:,} of {check.of:,} labels ({check.right / check.of:.1%}) agree with {check.source}: {split}."
-        f" {1 - check.right / check.of:.1%} do not (95 % interval {low:.1%} to {high:.1%}).{_beyond(found, low)}"
+        f" {1 - check.right / check.of:.1%} do not (95% interval {low:.1%} to {high:.1%}).{_beyond(found, low)}"
     )
 
 

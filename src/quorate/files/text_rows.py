@@ -7,6 +7,7 @@ import csv
 import gzip
 import io
 import json
+import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +26,7 @@ _BOMS: Final = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _DELIMITERS: Final = ",;\t|"
+_ESCAPED: Final = re.compile("[\udc80-\udcff]")  # what "surrogateescape" makes of a wrong byte
 
 
 class Lines:
@@ -42,7 +44,14 @@ class Lines:
             self._raw.close()
             raise FileError(f"{path.name} cannot be read: {error}.", hint="Is the file complete?") from None
         self._encoding = encoding or next((name for mark, name in _BOMS if head.startswith(mark)), "utf-8")
-        self._text = io.TextIOWrapper(self._raw, self._encoding, newline="")
+        try:
+            self._text = io.TextIOWrapper(self._raw, self._encoding, newline="")
+        except (LookupError, ValueError):  # ValueError: a NUL in the name
+            self._raw.close()
+            raise FileError(
+                f"{path.name}: {shown(self._encoding)} is no encoding of texts.",
+                hint='Write one like encoding = "latin-1" or "cp1252"; left out, UTF-8 and UTF-16 are found out.',
+            ) from None
 
     def __enter__(self) -> Lines:
         return self
@@ -70,10 +79,9 @@ class Lines:
         try:
             return self._text.readline(limits.ROW + 1)
         except UnicodeError as error:
+            where, what = self._undecodable() or (f"after line {self.number}", str(error))
             raise FileError(
-                f"{self.path.name}, after line {self.number}: the text is not {self._encoding} ({error.reason})."
-                if isinstance(error, UnicodeDecodeError)
-                else f"{self.path.name}, after line {self.number}: {error}.",
+                f"{self.path.name}, {where}: the text is not {self._encoding} ({what}).",
                 hint="Save the file as UTF-8, or say its encoding, in a campaign file under [items]:"
                 ' encoding = "latin-1".',
             ) from None
@@ -81,6 +89,21 @@ class Lines:
             raise FileError(
                 f"{self.path.name}, after line {self.number}: cannot be read: {error}.", hint="Is the file complete?"
             ) from None
+
+    def _undecodable(self) -> tuple[str, str] | None:
+        """The line and the byte at which the encoding fails; the reader, who decodes in blocks, knows the block."""
+        again = gzip.GzipFile(self.path) if self.path.suffix == ".gz" else self.path.open("rb")
+        try:
+            with io.TextIOWrapper(again, self._encoding, errors="surrogateescape", newline="") as text:
+                number = 0
+                while line := text.readline(limits.ROW + 1):
+                    number += 1
+                    if bad := _ESCAPED.search(line):
+                        behind = shown(line[: bad.start()][-20:])
+                        return f"line {number}", f"the byte 0x{ord(bad[0]) - 0xDC00:02x} behind {behind}"
+        except (UnicodeError, OSError, EOFError, zlib.error):  # UTF-16 and its kind have no bytes to point at
+            pass
+        return None
 
 
 def csv_rows(path: Path, *, encoding: str | None = None) -> Iterator[Row]:

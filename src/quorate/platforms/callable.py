@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -10,6 +11,7 @@ from concurrent.futures import TimeoutError as TooLate
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import Any, Final
 
 from quorate.errors import SpecError
@@ -140,12 +142,16 @@ def _within(timeout: float | None, call: Callable[[], Any]) -> Any:
     """The call's result within a time; a call that is too late goes on in its own thread, unheard."""
     if timeout is None:
         return call()
-    pool = ThreadPoolExecutor(1)
+    future: Future[Any] = Future()
+    Thread(target=_keep, args=(future, call), daemon=True).start()  # a call that never ends must not keep the process
+    return future.result(timeout)
+
+
+def _keep(future: Future[Any], call: Callable[[], Any]) -> None:
     try:
-        future: Future[Any] = pool.submit(_own_errors, call)
-        return future.result(timeout)
-    finally:
-        pool.shutdown(wait=False)
+        future.set_result(_own_errors(call))
+    except BaseException as error:  # whoever waits for the result is told
+        future.set_exception(error)
 
 
 def _own_errors(call: Callable[[], Any]) -> Any:
@@ -208,7 +214,13 @@ _OPTIONS: Final = ("function", "column", "batched", "retries", "timeout", "threa
 def build(
     classes: Mapping[str, Mapping[str, Any]], *, seed: int, labels: Sequence[str], folder: Path
 ) -> Mapping[str, Platform]:
-    """A platform per class whose platform table says ``kind = "callable"``, with ``function = "module:name"``."""
+    """A platform per class whose platform table says ``kind = "callable"``, with ``function = "module:name"``.
+
+    Python looks for the module where it always does, and then beside the campaign's file.
+    """
+    beside = str(folder.resolve())
+    if beside not in sys.path:
+        sys.path.append(beside)
     return {name: _build(name, dict(options), labels) for name, options in classes.items()}
 
 
@@ -226,6 +238,6 @@ def _build(name: str, options: dict[str, Any], labels: Sequence[str]) -> Callabl
     except (ImportError, AttributeError, ValueError) as error:
         raise SpecError(
             f"Class {name!r} asks the function {where!r}, which cannot be imported: {error}.",
-            hint='Write function = "module:name" of a module that Python can import.',
+            hint='Write function = "module:name" of a module beside the campaign\'s file, or of an installed one.',
         ) from None
     return CallablePlatform(function, labels=tuple(labels), name=f"callable:{where}", **options)

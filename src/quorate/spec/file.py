@@ -39,6 +39,10 @@ class CampaignFile:
 
 def read_campaign(path: str | Path) -> CampaignFile:
     """Read a campaign file, or say what is wrong in it and where."""
+    if "://" in str(path):
+        raise FileError(
+            f"{path} is a store; this takes the campaign's file.", hint="The file says who answers: campaign.toml"
+        )
     path = Path(path)
     if path.is_dir():
         raise FileError(f"{path} is a folder, not a campaign file.", hint=f"Did you mean {path / 'campaign.toml'}?")

@@ -27,7 +27,7 @@ def new_head(name: str, uid: str, budget: int, others: Iterable[Head], *, epoch:
         if name == other.name or uid == other.uid:
             raise SpecError(
                 f"There is a campaign {other.name!r} with the uid {other.uid!r} in this store already.",
-                hint="Open it, or choose another name and uid.",
+                hint="Open it; or choose another store, or, for another campaign, another name.",
             )
     return Head(0, name, uid, spec_version=1, epoch=epoch, state="running", budget=budget)
 

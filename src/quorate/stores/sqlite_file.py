@@ -46,7 +46,7 @@ def connect(path: Path, use: Literal["read", "write"]) -> apsw.Connection:
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
     connection.set_busy_timeout(30_000)
     try:
-        _refuse_foreign(connection, path)
+        _refuse_foreign(connection, path, use)
         if use == "write":
             if connection.readonly("main"):
                 raise StoreError(f"{path} cannot be written.", hint="Change its permissions, or open it read-only.")
@@ -64,12 +64,16 @@ def connect(path: Path, use: Literal["read", "write"]) -> apsw.Connection:
     return connection
 
 
-def _refuse_foreign(connection: apsw.Connection, path: Path) -> None:
+def _refuse_foreign(connection: apsw.Connection, path: Path, use: str) -> None:
     mine = connection.pragma("application_id")
     version = connection.pragma("user_version")
     tables = next(connection.execute("select count(*) from sqlite_schema"))[0]
     if mine != OURS and (mine or tables):
         raise StoreError(f"{path} is a database of another program.", hint="Choose another file.")
+    if use == "read" and not mine:
+        raise StoreError(
+            f"{path} is empty: it holds no campaign.", hint="Put a backup in its place, or take it away."
+        )
     if version > VERSION:
         raise StoreVersion(
             f"{path} was written by a newer Quorate (schema {version}; this one knows {VERSION}).",

@@ -28,10 +28,21 @@ def console(*, stderr: bool = False) -> Console:
     return Console(stderr=stderr, highlight=False, soft_wrap=True, width=width)
 
 
-def say(sentence: str) -> None:
-    """A line of text on stdout; a terminal gets it with words whole, a file or another program as one line."""
+def say(sentence: str, *, hang: int = 0) -> None:
+    """A line of text on stdout; a terminal gets it with words whole, a file or another program as one line.
+
+    What does not fit into a terminal's line goes on below its first word, ``hang`` columns further in.
+    """
+    from rich.text import Text
+
     screen = console()
-    screen.print(sentence, markup=False, soft_wrap=not screen.is_terminal)
+    if not screen.is_terminal:
+        screen.print(sentence, markup=False, soft_wrap=True)
+        return
+    words = sentence.lstrip(" ")
+    indent = len(sentence) - len(words)
+    for at, line in enumerate(Text(words).wrap(screen, max(screen.width - indent - hang, 1))):
+        screen.print(" " * (indent + hang * (at > 0)) + line.plain.rstrip(), markup=False)
 
 
 def print_json(data: Any) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 File = Annotated[str, typer.Argument(metavar="CAMPAIGN", help="The campaign's TOML file, or the URL of its store.")]
+Toml = Annotated[str, typer.Argument(metavar="CAMPAIGN", help="The campaign's TOML file.")]
 Class = Annotated[str | None, typer.Option("--class", help="One class only; left out: the whole campaign.")]
 
 
@@ -88,7 +89,7 @@ def _class(text: str) -> tuple[str, str]:
 
 @app.command()
 def run(
-    campaign: File = "campaign.toml",
+    campaign: Toml = "campaign.toml",
     buyers: Annotated[int, typer.Option(min=1, max=256, help="Threads that call platforms.")] = 4,
     in_flight: Annotated[int | None, typer.Option(min=1, help="Questions out at once.")] = None,
     add_items: Annotated[bool, typer.Option("--add-items", help="Add rows that are new in the items' file.")] = False,
@@ -143,7 +144,7 @@ def _report(report: Report, currency: str, file: str, as_json: bool) -> None:
     elif report.done:
         say(f"Done.  Take the labels with: quorate labels {file} --to labels.csv")
         if report.undecided:
-            say(f"Why {report.undecided:,} are undecided says: quorate status {file}")
+            say(f"See why {report.undecided:,} are undecided with: quorate status {file}")
     else:
         say(f"Not done.  See why with: quorate status {file}")
 
@@ -187,9 +188,9 @@ def _show(found: dict[str, Any]) -> None:
             f" ({error['low']:.2%} to {error['high']:.2%}), if the model holds."
         )
     print_table(
-        ["class", "price", "answers", "right on first label", "right on second label", "state"],
+        ["class", "price", "answers", *(f"right on {label}" for label in found["labels"]), "state"],
         [
-            (one["name"], _money(one["price"]), one["answers"], _range(one, 0), _range(one, 1), one["state"])
+            (one["name"], _money(one["price"]), one["answers"], *_ranges(one, len(found["labels"])), one["state"])
             for one in found["classes"]
         ],
     )
@@ -207,11 +208,11 @@ def _reasons(reasons: dict[str, int]) -> str:
     return f" ({', '.join(f'{times:,} {why}' for why, times in reasons.items())})" if reasons else ""
 
 
-def _range(one: dict[str, Any], label: int) -> str:
+def _ranges(one: dict[str, Any], labels: int) -> list[str]:
     if one["accuracy"] is None:
-        return "–"
-    low, high = one["interval"][label]
-    return f"{one['accuracy'][label]:.3f} ({low:.3f} – {high:.3f})"
+        return ["–"] * labels
+    pairs = zip(one["accuracy"], one["interval"], strict=True)
+    return [f"{right:.2f} ({low:.2f}–{high:.2f})" for right, (low, high) in pairs]
 
 
 def _money(amount: int, currency: str = "") -> str:
@@ -259,6 +260,8 @@ def budget(
     """Change what may be spent.  More money re-opens the items that were left for want of it."""
     from quorate.interfaces.places import open_campaign
 
+    if words[-1].isalpha():  # `quorate budget 500 USD`, without the quotes
+        words = [*words[:-2], " ".join(words[-2:])]
     campaign, amount = _campaign_and(words, "an amount")
     with open_campaign(campaign) as one:
         one.set_budget(amount)

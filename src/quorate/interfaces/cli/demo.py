@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +12,7 @@ import typer
 
 from quorate.interfaces.cli._app import Json, app
 from quorate.interfaces.cli._output import console, print_json, print_table
+from quorate.interfaces.cli._output import say as print_line
 
 if TYPE_CHECKING:
     from quorate.demo.story import Told
@@ -39,7 +43,7 @@ def demo(
         if heading:
             screen.print(f"\n[bold green]{heading}[/bold green]")
         if words:
-            screen.print(f"   {words}", markup=False, soft_wrap=not screen.is_terminal)
+            print_line(f"   {words}")
 
     told = tell(out, say, items=items)
     if json:
@@ -57,6 +61,7 @@ def record(told: Told) -> dict[str, object]:
 
 def _show(told: Told, say: object) -> None:
     from quorate.certificate.plain import check_sentence, undecided_sentences
+    from quorate.demo.stage import read_gold
 
     found, screen = told.certificate, console()
     assert callable(say)
@@ -72,8 +77,14 @@ def _show(told: Told, say: object) -> None:
     verdict = "the same" if told.same else "NOT the same"
     say("", f"The decision log (every question, answer and verdict) is {verdict} as that of a run nobody killed:")
     say("", f"SHA-256 {found.decisions}")
-    screen.print(
-        f"\nDone in {told.seconds:.0f} seconds. Open [bold]{told.folder / 'certificate.html'}[/bold]; ask"
-        f" [bold]quorate explain {told.folder / 'campaign.toml'} ITEM[/bold] why an item got its label.\n"
-        "Texts and ratings: C.J. Hutto and E.E. Gilbert, ICWSM 2014."
+    screen.print()
+    print_line(
+        f"Done in {told.seconds:.0f} seconds. Open {told.folder / 'certificate.html'}; why an item got its label:"
     )
+    print_line(f"   {_quorate()} explain {told.folder / 'campaign.toml'} {next(iter(read_gold(told.folder)))}")
+    print_line("Texts and ratings: C.J. Hutto and E.E. Gilbert, ICWSM 2014.")
+
+
+def _quorate() -> str:
+    """The command as this shell finds it."""
+    return "quorate" if shutil.which("quorate") else os.path.relpath(sys.argv[0])

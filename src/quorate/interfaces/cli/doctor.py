@@ -66,7 +66,7 @@ def doctor(
         print_json({"well": all(one["well"] for one in findings), "findings": findings})
     else:
         for finding in findings:
-            say(f"{'✓' if finding['well'] else '✗'} {finding['what']}: {finding['says']}")
+            say(f"{'✓' if finding['well'] else '✗'} {finding['what']}: {finding['says']}", hang=2)
             if finding["hint"]:
                 say(f"    {finding['hint']}")
     if not all(one["well"] for one in findings):

@@ -14,6 +14,7 @@ from quorate.interfaces.cli._output import number, print_json, print_table, say
 from quorate.interfaces.cli.campaign import File
 
 SHOWN = 20  # rows that a table on the screen has
+OFF_SCREEN = ("promise", "payload", "currency", "evidence", "asked_price", "asked_at")  # columns that it has not
 To = Annotated[Path | None, typer.Option("--to", help="The file to write: .parquet, .jsonl or .csv.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there.")]
 
@@ -68,7 +69,7 @@ def _hand_out(
         print_json([{name: row.get(name) for name in names} for row in rows])
         return
     kept = list(rows)
-    brief = [name for name in names if name not in ("promise", "payload", "currency", "asked_price", "asked_at")]
+    brief = [name for name in names if name not in OFF_SCREEN]
     print_table(brief, [[_cell(row.get(name)) for name in brief] for row in kept[:SHOWN]])
     if len(kept) > SHOWN:
         say(f"… and {len(kept) - SHOWN:,} more.  Take all of them with --to labels.parquet (or .jsonl, .csv).")

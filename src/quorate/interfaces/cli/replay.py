@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -101,7 +102,7 @@ def _show(found: Replayed) -> None:
         [
             (
                 one.name, one.workers, number(one.answers), number(one.price),
-                *(f"{c:.3f}" for c in one.accuracy),
+                *("–" if isnan(c) else f"{c:.3f}" for c in one.accuracy),
                 *(f"{c:.3f}" for c in found.estimate.get(one.name, ())),
                 *(("–", "–") if one.name not in found.estimate else ()),
                 number(one.correlation, 2),
@@ -115,7 +116,7 @@ def _show(found: Replayed) -> None:
         [
             (
                 one.name, number(one.cost), number(one.answers), f"{one.labelled:.1%}",
-                *(f"{share:.1%}" for share in (one.accuracy, *one.by_label)),
+                *("–" if isnan(share) else f"{share:.1%}" for share in (one.accuracy, *one.by_label)),
             )
             for one in found.ways
         ],
