@@ -112,10 +112,13 @@ def test_a_wrong_belief_names_file_table_and_key(instance, change, words):
         ("--items", "0", "items is 0"),
         ("--budget", "lots", "'lots'"),
         ("--policy", "best", "'best'"),
+        ("--picture", "bill.gif", "'.gif'"),
+        ("--picture", "nowhere/bill.png", "no folder nowhere"),
+        ("--picture", "bill.png", "Leave out --quick"),
     ],
 )
 def test_a_wrong_option_is_named(instance, option, value, word):
-    done = run("plan", "p1-asym", "--quick", option, value, cwd=instance)
+    done = run("plan", "p1-asym", "--quick", option, value, cwd=instance)  # told before anything is played
     assert done.returncode == 2
     assert word in done.stderr
     assert "Traceback" not in done.stderr

@@ -70,6 +70,10 @@ def plan(
             raise refused[name]
     chosen = {name: one for name, one in chosen.items() if name not in refused}
     ladder = () if quick else tuple(name for name in CURVES if name in chosen)
+    if picture is not None:
+        from quorate.studies.plan_picture import check_drawing
+
+        check_drawing(picture, ladder)
     with Workers(jobs) as workers:
 
         def run(one: Callable[[Any], Any], games: Sequence[Any]) -> Iterator[Any]:
