@@ -52,6 +52,7 @@ def test_the_figures_of_the_document(instance, alpha, average, cost):
     error = plan.error.mean() if average else plan.error.max()
     assert error == pytest.approx(alpha, rel=1e-6)
     assert len(plan.table) <= 3
+    assert plan.weight.min() > 1e-9  # no policy is carried along that no item uses
 
 
 def optimal_and_within_bounds(seed):

@@ -178,3 +178,20 @@ def test_three_classes_of_which_two_are_always_of_one_mind(tmp_path, capsys):
     pd.concat([frame, frame[frame["class"] == "c1"].assign(**{"class": "twin"})]).to_csv(path, index=False)
     _, out, _ = run(capsys, "estimate", path, "--json")
     assert "Always of one mind: c1 and twin (400 items)" in "\n".join(json.loads(out)["wrong"])
+
+
+def test_on_a_single_item_the_share_of_a_label_lies_in_its_interval(tmp_path, capsys):
+    path = tmp_path / "one.csv"
+    path.write_text("item,class,label\n1,a,x\n1,b,x\n1,c,y\n")
+    for label in json.loads(run(capsys, "estimate", path, "--json")[1])["labels"]:
+        low, high = label["interval"]
+        assert low < label["share"] < high
+
+
+def test_rows_without_a_label_and_a_folder_are_named(tmp_path, capsys):
+    path = tmp_path / "blank.csv"
+    path.write_text("item,class,label\n1,a,x\n1,b,\n2,a,y\n")
+    assert "2 answers on 2 items; 1 without a label left out" in run(capsys, "estimate", path)[1]
+    code, _, err = run(capsys, "estimate", tmp_path)
+    assert code == 2
+    assert f"{tmp_path} is a folder." in err

@@ -112,10 +112,44 @@ def test_a_wrong_belief_names_file_table_and_key(instance, change, words):
         ("--items", "0", "items is 0"),
         ("--budget", "lots", "'lots'"),
         ("--policy", "best", "'best'"),
+        ("--picture", "bill.gif", "'.gif'"),
+        ("--picture", "nowhere/bill.png", "no folder nowhere"),
+        ("--picture", "bill.png", "Leave out --quick"),
     ],
 )
 def test_a_wrong_option_is_named(instance, option, value, word):
-    done = run("plan", "p1-asym", "--quick", option, value, cwd=instance)
+    done = run("plan", "p1-asym", "--quick", option, value, cwd=instance)  # told before anything is played
     assert done.returncode == 2
     assert word in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_what_the_classes_cannot_do_is_left_out_and_said(instance):
+    (instance / "two.toml").write_text(FILE.rsplit("[[class]]", 1)[0])
+    options = ("plan", "two.toml", "--items", "8", "--quick", "--jobs", "1")
+    usual = run(*options, cwd=instance)
+    assert usual.returncode == 0, usual.stderr
+    assert "asym-imcw is left out. Policy 'asym-imcw' needs at least 3 worker classes" in usual.stdout
+    asked = run(*options, "--policy", "votes-3", "--policy", "asym-imcw", cwd=instance)
+    assert asked.returncode == 2  # what was asked for is not left out
+    assert "at least 3 worker classes" in asked.stderr
+
+
+def test_the_least_cost_says_what_caps_leave_undecided(instance):
+    two = FILE.rsplit("[[class]]", 1)[0]
+    (instance / "capped.toml").write_text(two.replace("price", "answers_per_item = 1\nprice"))
+    options = ("plan", "capped.toml", "--items", "20", "--quick", "--jobs", "1", "--policy", "votes-3")
+    shown = run(*options, cwd=instance).stdout
+    left = json.loads(run(*options, "--json", cwd=instance).stdout)["oracle_undecided"]
+    assert 0 < left < 1
+    assert f"Nobody who knew the classes and left {100 * left:.2g} % undecided could pay less" in shown
+
+
+def test_a_forecast_of_three_labels_is_refused(tmp_path):
+    (tmp_path / "items.csv").write_text("id\n1\n2\n")
+    made = run("init", "--name", "three", "--labels", "a,b,c", "--budget", "9 USD", "--class", "crowd=0.05",
+               cwd=tmp_path)  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    done = run("plan", "campaign.toml", "--quick", "--policy", "votes-3", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "two labels, campaign 'three' has 3" in done.stderr

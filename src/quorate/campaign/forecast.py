@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from quorate.campaign.decider import Asks, Decider
 from quorate.core.hashing import generator, mix, uniform
 from quorate.core.worlds import PLAN, World, symmetric_errors
+from quorate.errors import SpecError
 from quorate.model import UNDECIDED, FloatArray, IntArray, Task
 from quorate.money import MICROS
 from quorate.ports import Policy
@@ -144,6 +145,11 @@ def play(
 
 def task_of(spec: Spec, *, alpha: float | None = None, seed: int = 0) -> Task:
     """What a campaign's policy will know before its first answer, for no items yet; see `task_for`."""
+    if len(spec.labels) != 2:
+        raise SpecError(
+            f"A forecast plays worlds of two labels, campaign {spec.name!r} has {len(spec.labels)}.",
+            hint="With votes-k the bill needs no forecast: items x k x price.",
+        )
     return Task(
         np.array(spec.prices) / MICROS, asked_caps(spec), spec.alpha if alpha is None else alpha,
         np.zeros(0), seed, item_cap=spec.item_cap, safety=spec.safety, average=spec.average,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 import numpy as np
 
+from quorate.campaign.decider import Decider
 from quorate.campaign.forecast import (
     ANY_PRIOR,
     PLAYED,
@@ -19,9 +20,11 @@ from quorate.campaign.forecast import (
     forecast,
     games,
     play_one,
+    task_for,
     task_of,
 )
 from quorate.core.planning.oracle import oracle
+from quorate.errors import QuorateError
 from quorate.model import NO_CAP, Task
 from quorate.ports import Policy
 
@@ -65,6 +68,7 @@ class AtOnce:
     answers: float
     per_item: float
     rounds: float
+    items: int  # of the campaigns that were played for it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,6 +79,7 @@ class Outlook:
     items: int
     forecasts: tuple[Forecast, ...]
     oracle: float  # mean over worlds of the least possible cost per item
+    oracle_undecided: float  # … of whoever leaves no more than this share of items undecided: caps may forbid 0
     ladder: Mapping[str, tuple[Rung, ...]]  # by policy, for the curve
     in_hand: Forecast | None = None  # of a campaign that has begun: as it goes on
     proof_from: int | None = (
@@ -120,8 +125,8 @@ def _play(game: _Game, *, policies: Mapping[str, Policy], task: Task, possible: 
     return play_one(policies[game.policy], task, possible, game.items, game.world, parallel=game.parallel)
 
 
-def _limit(at: tuple[float, int], *, task: Task, possible: Possible) -> float:
-    """The least possible cost per item in one world."""
+def _limit(at: tuple[float, int], *, task: Task, possible: Possible) -> tuple[float, float]:
+    """The least possible cost per item in one world, and the share of items that caps on answers leave undecided."""
     alpha, world = at
     asked = task.answers_per_item > 0
     caps = task.answers_per_item[asked]
@@ -134,7 +139,7 @@ def _limit(at: tuple[float, int], *, task: Task, possible: Possible) -> float:
         average=task.average,
         cap=cap,
     )
-    return plan.cost
+    return plan.cost, plan.undecided
 
 
 def outlook(
@@ -178,14 +183,20 @@ def outlook(
     )
     by_name = {one.policy: one for one in forecasts}
 
+    least, left = np.mean([limits[task.alpha, world] for world in range(worlds)], axis=0).tolist()
+
     def rung(name: str, alpha: float) -> Rung:
-        """Scale the full forecast by what the short campaigns cost at this error and at the promised one."""
+        """Scale what all worlds come to by the ratio, in a few of them, of this error to the promised one."""
+        levels = (alpha, task.alpha)
         cost = [
-            np.mean([played[_Game(name, level, short, world, parallel)].cost for world in range(few)])
-            for level in (alpha, task.alpha)
+            np.mean([played[_Game(name, a, short, world, parallel)].cost for world in range(few)]) for a in levels
         ]
-        least = float(np.mean([limits[alpha, world] for world in range(few)]))
-        return Rung(alpha, float(by_name[name].mean / items * cost[0] / cost[1]), least)
+        limit = [np.mean([limits[a, world][0] for world in range(few)]) for a in levels]
+        return Rung(
+            alpha,
+            float(by_name[name].mean / items * cost[0] / cost[1]),
+            float(least * limit[0] / limit[1]) if limit[1] else 0.0,
+        )
 
     long = {
         name: {(game.items, game.world): played[game] for game in proof if game.policy == name} for name in ladder
@@ -194,7 +205,8 @@ def outlook(
         task,
         items,
         forecasts,
-        float(np.mean([limits[task.alpha, world] for world in range(worlds)])),
+        least,
+        left,
         {name: tuple(rung(name, alpha) for alpha in errors) for name in ladder},
         proof_from=_worth(long[PROVED], long[DEFAULT]) if proof else None,
         at_once=tuple(_at_once(n, [played[one] for one in waves if one.parallel == n], short) for n in at_once),
@@ -207,7 +219,25 @@ def _at_once(parallel: int, played: Sequence[Played], items: int) -> AtOnce:
         float(np.mean([one.answers.sum() for one in played])) / items,
         float(np.mean([one.cost for one in played])) / items,
         float(np.mean([one.rounds for one in played])),
+        items,
     )
+
+
+def refusals(policies: Mapping[str, Policy], task: Task) -> dict[str, QuorateError]:
+    """The policies that cannot begin this task, and what they say.
+
+    >>> from quorate.registry import lookup
+    >>> two = Task(np.array([1.0, 2.0]), np.array([9, 9]), 0.05, np.zeros(0), seed=1)
+    >>> list(refusals({name: lookup("policies", name) for name in ("asym-imcw", "votes-3")}, two))
+    ['asym-imcw']
+    """
+    refused = {}
+    for name, policy in policies.items():
+        try:
+            Decider(policy, task_for(task, 1))
+        except QuorateError as error:
+            refused[name] = error
+    return refused
 
 
 def numbers_at_once(parallel: int, *, whole: bool) -> tuple[int, ...]:

@@ -50,8 +50,10 @@ def format_of(path: Path) -> str:
 
 
 def _file(path: Path, encoding: str | None) -> Iterator[Row]:
-    kind = format_of(path)
     try:
+        if path.is_dir():
+            raise FileError(f"{path} is a folder.", hint="Name the file in it.")
+        kind = format_of(path)
         if not path.is_file():
             raise FileError(f"There is no file {path}.", hint="Check the path; it is relative to where you are.")
         path.open("rb").close()

@@ -150,12 +150,14 @@ def to_json(answer: Outlook, asked: Question) -> dict[str, Any]:
         "worlds": len(asked.possible),
         "seed": asked.task.seed,
         "oracle_per_item": answer.oracle,
+        "oracle_undecided": answer.oracle_undecided,
         "with_answers_in_hand": None if asked.in_hand is None else one(asked.in_hand),
         "policies": [one(forecast) for forecast in answer.forecasts],
         "parallel": asked.parallel,
         "at_once": [
             {
                 "parallel": one.parallel,
+                "items": one.items,
                 "answers_per_item": one.answers,
                 "cost_per_item": one.per_item,
                 "rounds": one.rounds,

@@ -10,7 +10,7 @@ import numpy as np
 from quorate.aggregation import Names, answer_table
 from quorate.core.estimators.agreement import Agreement, Pair
 from quorate.core.estimators.dawid_skene import Confusions, dawid_skene
-from quorate.core.estimators.gibbs import believed_cells, confusion_draws
+from quorate.core.estimators.gibbs import PSEUDO_ITEMS, believed_cells, confusion_draws
 from quorate.core.estimators.table import Answers, CountRows
 from quorate.core.hashing import generator
 from quorate.errors import InputError
@@ -30,6 +30,7 @@ class _Study:
     names: Names
     fit: Confusions
     interval: FloatArray  # (2, M, K, K)
+    share: FloatArray  # (K,) of the labels, under the belief that the intervals rest on
     prior_interval: FloatArray  # (2, K)
     pairs: list[Pair]
 
@@ -63,6 +64,7 @@ def estimate_table(item: Any, who: Any, label: Any, *, level: float = 0.95, seed
         names,
         fit,
         np.quantile(drawn, ends, axis=0),
+        (rows.weight @ fit.posterior + PSEUDO_ITEMS) / (rows.weight.sum() + PSEUDO_ITEMS * answers.labels),
         np.quantile(drawn_prior, ends, axis=0),
         _pairs(answers, rows, belief),
     )
@@ -90,7 +92,7 @@ def _pairs(answers: Answers, rows: CountRows, belief: FloatArray) -> list[Pair]:
 def _prior(study: _Study) -> list[dict[str, Any]]:
     low, high = study.prior_interval
     return [
-        {"label": name, "share": float(study.fit.prior[i]), "interval": [float(low[i]), float(high[i])]}
+        {"label": name, "share": float(study.share[i]), "interval": [float(low[i]), float(high[i])]}
         for i, name in enumerate(study.names.labels)
     ]
 

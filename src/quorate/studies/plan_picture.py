@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,15 +22,29 @@ _STYLE: Final[dict[Any, Any]] = {
 _LOOK: Final = (("#1f4e79", "o", "-"), ("#7a3b00", "s", "--"), ("#5f5f5f", "^", "-."), ("#2f7d32", "D", ":"))
 
 
-def draw(answer: Outlook, currency: str, path: Path) -> None:
-    """Write the picture; the file's ending says how (``.png``, ``.svg``, ``.pdf``)."""
+def check_drawing(path: Path, curves: Sequence[str]) -> None:
+    """Tell before minutes of simulation what cannot be drawn."""
     try:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
+        import matplotlib  # noqa: F401
     except ImportError:
         raise MissingExtra("Drawing a picture", "plots") from None
     if path.suffix.lower() not in {".png", ".svg", ".pdf"}:
         raise InputError(f"{path} has the ending {path.suffix!r}.", hint="Name a .png, .svg or .pdf file.")
+    if not path.parent.is_dir():
+        raise InputError(f"{path} cannot be written: there is no folder {path.parent}.", hint="Make it first.")
+    if not curves:
+        raise InputError(
+            "There is no curve to draw: the picture compares accuracies.",
+            hint="Leave out --quick, and compare a policy that promises one, such as calibrated.",
+        )
+
+
+def draw(answer: Outlook, currency: str, path: Path) -> None:
+    """Write the picture; the file's ending says how (``.png``, ``.svg``, ``.pdf``)."""
+    check_drawing(path, tuple(answer.ladder))
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
     with rc_context(_STYLE):
         canvas = Figure(figsize=(6.4, 4.2), layout="constrained")
         ax = canvas.subplots()
@@ -39,19 +54,31 @@ def draw(answer: Outlook, currency: str, path: Path) -> None:
         rungs = next(iter(answer.ladder.values()))
         alphas = [rung.alpha for rung in rungs]
         least = [rung.oracle for rung in rungs]
-        ax.fill_between(alphas, 0, least, color="0.9", zorder=0, linewidth=0)
         ax.plot(alphas, least, color="0.35", lw=1, label="least possible (oracle)")
         _habits(ax, answer)
         ax.set_xscale("log")
         ax.invert_xaxis()
         ax.set_xticks(alphas, [f"{100 * (1 - alpha):g} %" for alpha in alphas])
+        _costs(ax)
+        ax.fill_between(alphas, ax.get_ylim()[0], least, color="0.9", zorder=0, linewidth=0)
         ax.minorticks_off()
-        ax.set_ylim(0, None)
         ax.set_xlabel("each label right with probability")
         ax.set_ylabel(f"cost per item{f' in {currency}' if currency else ''}")
         ax.set_title(f"{answer.items:,} items", loc="left", fontsize=10)
         ax.legend(frameon=False, fontsize=8)
         canvas.savefig(path, dpi=200)
+
+
+def _costs(ax: Any) -> None:
+    """Logarithmic, with ticks at 1, 2, 5 times a power of ten: what costs ten times as much hides nothing below."""
+    from matplotlib.ticker import FuncFormatter, LogLocator
+
+    ax.set_yscale("log")
+    ax.margins(y=0.12)
+    ax.set_ylim(*ax.get_ylim())
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda cost, _: f"{cost:,g}"))
+    ax.grid(axis="y", color="0.92", linewidth=0.5)
 
 
 def _habits(ax: Any, answer: Outlook) -> None:

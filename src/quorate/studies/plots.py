@@ -38,11 +38,21 @@ _STYLE: Final[dict[Any, Any]] = {
     "lines.markersize": 3.6,
     "svg.hashsalt": "quorate",
 }
+_LEVEL: Final[dict[str, Any]] = {"color": "0.3", "linewidth": 0.9, "linestyle": (0, (6, 3)), "zorder": 1}
 _Bar = tuple[float, float, float]  # a value, and how far its 95 % interval reaches below and above it
 
 
 def _scattered(mean: float, se: float) -> _Bar:
     return mean, _INTERVAL * se, _INTERVAL * se
+
+
+def _right(error: float, se: float) -> _Bar:
+    """1 − error; no bar reaches above 1.
+
+    >>> [round(one, 3) for one in _right(error=0.002, se=0.002)]
+    [0.998, 0.004, 0.002]
+    """
+    return 1 - error, _INTERVAL * se, min(_INTERVAL * se, error)
 
 
 def wilson(share: float, of: int) -> _Bar:
@@ -58,7 +68,7 @@ def wilson(share: float, of: int) -> _Bar:
 
 
 _VALUE: Final[Mapping[str, tuple[str, Callable[[Mapping[str, Any]], _Bar]]]] = {
-    "accuracy": ("accuracy of labels", lambda r: _scattered(1 - r["error"], r["error_se"])),
+    "accuracy": ("accuracy of labels", lambda r: _right(r["error"], r["error_se"])),
     "cost": ("cost per item", lambda r: _scattered(r["cost_per_item"], r["cost_se"])),
     "k_star": (r"$P(\hat{k} = k^*)$", lambda r: wilson(r["k_star_fraction"], r["campaigns"])),
 }
@@ -84,13 +94,14 @@ def draw(figure: Figure, records: Records, folder: Path, *, oracle_cost: float, 
         for panel, ax in zip(figure.panels, axes, strict=True):
             _panel(ax, figure, panel, records)
         if "accuracy" in figure.panels:
-            _line(axes[0], 1 - alpha, rf"promised, $1-\alpha$ = {1 - alpha:g}")
+            axes[0].axhline(1 - alpha, label=rf"promised, $1-\alpha$ = {1 - alpha:g}", **_LEVEL)  # bars may cross it
             low, high = axes[0].get_ylim()
             axes[0].set_ylim(min(low, 1 - 1.25 * alpha), min(high, 1 + 0.1 * alpha))  # nothing is righter than right
         if figure.oracle:
             _oracle(axes[figure.panels.index("cost")], oracle_cost)
         axes[-1].set_xlabel("number of items $N$")
-        handles, labels = axes[0].get_legend_handles_labels()
+        named = zip(*axes[0].get_legend_handles_labels(), strict=True)
+        handles, labels = zip(*sorted(named, key=lambda one: one[1].startswith("promised")), strict=True)  # it last
         canvas.legend(
             handles, labels, loc="outside upper center", ncols=2 if len(labels) > 1 else 1, frameon=False,
             columnspacing=1.2, handlelength=3.2,
@@ -136,8 +147,8 @@ def _oracle(ax: Axes, cost: float) -> None:
 
 
 def _line(ax: Axes, height: float, words: str) -> None:
-    """A level that nothing should cross, named below it, where no curve runs."""
-    ax.axhline(height, color="0.3", linewidth=0.9, linestyle=(0, (6, 3)), zorder=1)  # above the grid
+    """A level that nothing crosses, named below it."""
+    ax.axhline(height, **_LEVEL)
     ax.annotate(
         words, (0.99, height), xycoords=("axes fraction", "data"), xytext=(0, -2), textcoords="offset points",
         ha="right", va="top", fontsize=6.5, color="0.3",

@@ -5,7 +5,7 @@ For two labels and a few classes, as in a campaign, `quorate.core.estimators.pos
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from quorate.model import FloatArray
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+PSEUDO_ITEMS: Final = 2.0  # of each label, believed before the first answer
 
 
 def believed_cells(labels: int, right: float = 5.0, wrong: float = 2.0) -> FloatArray:
@@ -57,7 +59,7 @@ def confusion_draws(
         allotted = rng.multinomial(items, posterior_of(x, confusion, prior)).astype(np.float64)
         gamma = rng.standard_gamma((x.T @ allotted).reshape(confusion.shape) + belief)
         confusion = gamma / gamma.sum(axis=1, keepdims=True)
-        prior = rng.dirichlet(allotted.sum(axis=0) + 2.0)
+        prior = rng.dirichlet(allotted.sum(axis=0) + PSEUDO_ITEMS)
         if sweep >= 0:
             kept[0][sweep], kept[1][sweep] = confusion, prior
     return kept

@@ -29,6 +29,7 @@ SHIFT: Final = 19  # a cell is 2**19 / 2**24 = 1/32 nat wide …
 FINEST: Final = 15  # … or finer, down to 1/512 nat, where the answers say little
 ROUNDS: Final = 40
 GAP: Final = 5e-4
+_NOTHING: Final = 1e-12  # a weight below is rounding: no item will use that policy
 DEAR: Final = 20.0  # giving up costs this many times the price of concluding with one class
 HURRY: Final = (0.25, 1.0, 4.0, 16.0)  # times that price shared out among the answers an item may have, as surcharges
 HARDLY: Final = 1e-4  # of the items: fewer undecided ones are no reason to hurry
@@ -194,7 +195,7 @@ class _Search:
         return column.cost + float((self.charged(column) - self.level) @ multiplier)
 
     def result(self, weight: FloatArray, multiplier: FloatArray) -> OraclePlan:
-        used = np.flatnonzero(weight > 0)
+        used = np.flatnonzero(weight > _NOTHING)
         chosen, share = [self.columns[c] for c in used], weight[used] / weight[used].sum()
         undecided = float(share @ np.array([one.undecided for one in chosen]) @ self.share)
         cost = float(share @ [one.cost for one in chosen]) - self.give_up * undecided

@@ -69,10 +69,12 @@ def read_columns(file: Path) -> dict[str, list[Any]]:
 def _show(record: dict[str, Any], name: str) -> None:
     labels = [str(one["label"]) for one in record["labels"]]
     percent = f"{100 * record['level']:g} % interval"
+    blank = record["without_label"]
+    left_out = f"; {blank:,} without a label left out" if blank else ""
     print_table(
         ["label", "share of items", percent],
         [(str(one["label"]), _share(one["share"]), _interval(one["interval"])) for one in record["labels"]],
-        title=f"{name}: {record['answers']:,} answers on {record['items']:,} items",
+        title=f"{name}: {record['answers']:,} answers on {record['items']:,} items{left_out}",
     )
     print_table(
         ["class", "answers", *(f"right on {label}" for label in labels)],

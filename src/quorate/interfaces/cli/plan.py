@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 USUAL = ("calibrated", "certified", "asym-imcw", "votes-3", "votes-5")
 CURVES = ("calibrated", "certified", "asym-imcw")
+_NOTHING = 1e-6  # shares of items below this are not worth a word
 
 
 @app.command()
@@ -55,7 +56,7 @@ def plan(
 
     Example: [bold]quorate plan p1-asym --items 10000 --alpha 0.05 --budget "60000 USD"[/bold]
     """
-    from quorate.campaign.outlook import numbers_at_once, outlook
+    from quorate.campaign.outlook import numbers_at_once, outlook, refusals
     from quorate.interfaces.planning import question, to_json
     from quorate.registry import lookup
     from quorate.studies.campaigns import Workers
@@ -63,7 +64,16 @@ def plan(
     asked = question(source, items=items, alpha=alpha, budget=budget, seed=seed, parallel=parallel)
     own = () if asked.policy is None else (asked.policy,)
     chosen = {name: lookup("policies", name) for name in policy or dict.fromkeys((*own, *USUAL))}
+    refused = refusals(chosen, asked.task)
+    for name in (*(policy or ()), *own):
+        if name in refused:
+            raise refused[name]
+    chosen = {name: one for name, one in chosen.items() if name not in refused}
     ladder = () if quick else tuple(name for name in CURVES if name in chosen)
+    if picture is not None:
+        from quorate.studies.plan_picture import check_drawing
+
+        check_drawing(picture, ladder)
     with Workers(jobs) as workers:
 
         def run(one: Callable[[Any], Any], games: Sequence[Any]) -> Iterator[Any]:
@@ -77,9 +87,11 @@ def plan(
             at_once=numbers_at_once(asked.parallel, whole=not quick), run=run,
         )  # fmt: skip
     if json:
-        print_json(to_json(answer, asked))
+        print_json(to_json(answer, asked) | {"left_out": {name: one.message for name, one in refused.items()}})
     else:
         _show(answer, asked)
+        for name, one in refused.items():
+            say(f"{name} is left out. {one.message}")
     if picture is not None:
         from quorate.studies.plan_picture import draw
 
@@ -117,7 +129,8 @@ def _show(answer: Outlook, asked: Question) -> None:
         "wrong",
     ]
     print_table(columns, rows, title=title)
-    say(f"Nobody who knew the classes could pay less than {number(answer.oracle)} per item on average.")
+    left = "" if answer.oracle_undecided < _NOTHING else f" and left {100 * answer.oracle_undecided:.2g} % undecided"
+    say(f"Nobody who knew the classes{left} could pay less than {number(answer.oracle)} per item on average.")
     first = answer.forecasts[0]
     shares = first.answers.mean(axis=0)
     say(
@@ -163,7 +176,8 @@ def _show_at_once(answer: Outlook, asked: Question) -> None:
         for one in answer.at_once
     ]
     columns = ["questions at once about an item", "answers per item", "extra", "cost per item", "rounds"]
-    print_table(columns, rows, title=f"Asking faster (parallel), {answer.forecasts[0].policy}")
+    size = f"{answer.at_once[0].items:,} items"
+    print_table(columns, rows, title=f"Asking faster (parallel), {answer.forecasts[0].policy}, {size}")
 
 
 def _on_budget(answer: Outlook, asked: Question, budget: float) -> str:
