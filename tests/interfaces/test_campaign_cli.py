@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -122,7 +123,7 @@ def test_doctor_finds_what_is_missing(folder, quorate, capsys):
         main(["doctor", "--json"])
     assert left.value.code == 1
     ill = {one["what"] for one in json.loads(capsys.readouterr().out)["findings"] if not one["well"]}
-    assert ill == {"items", "platforms"}
+    assert ill == {"items", "platforms", "policy"}  # asym-imcw needs three classes
 
 
 def digest(url):
@@ -180,3 +181,16 @@ def test_why_a_function_gave_no_answers_is_said(folder, quorate):
     assert "no answer (refused: returned the label 'maybe'; the labels are no, yes), 0.00 USD" in quorate(
         "explain", "i7"
     )
+
+
+def test_doctor_sees_a_policy_that_refuses_the_campaign(folder, quorate, capsys):
+    init(quorate)
+    text = (folder / "campaign.toml").read_text()
+    (folder / "campaign.toml").write_text(re.sub(r"(?m)^labels = .*", 'labels = ["a", "b", "c"]', text))
+    with pytest.raises(SystemExit):
+        main(["doctor", "--json"])
+    found = json.loads(capsys.readouterr().out)["findings"]
+    refused = next(one for one in found if one["what"] == "policy")
+    assert not refused["well"]
+    assert "3" in refused["says"]
+    assert refused["hint"]

@@ -28,8 +28,13 @@ def doctor(
     json: Json = False,
 ) -> None:
     """Check the file, the policy, the items, the platforms and every row of the store; say what to mend."""
+    import numpy as np
+
+    from quorate.campaign.decider import Decider
+    from quorate.campaign.fold import task_of
     from quorate.campaign.machine import promise_of
     from quorate.interfaces.places import items_of, platforms_of, started
+    from quorate.model import OPEN
     from quorate.registry import lookup
     from quorate.spec import CampaignFile, read_campaign
 
@@ -52,8 +57,9 @@ def doctor(
         one = place[0]
 
         def policy() -> str:
-            promise = promise_of(lookup("policies", one.spec.policy), average=one.spec.average)
-            return f"{one.spec.policy}: {promise}"
+            chosen = lookup("policies", one.spec.policy)
+            Decider(chosen, task_of(one.spec, np.zeros(1, np.uint64), np.array([OPEN])))  # refuses what it cannot do
+            return f"{one.spec.policy}: {promise_of(chosen, average=one.spec.average)}"
 
         check("policy", policy)
         check("items", lambda: f"{len(items_of(one)):,} items, every id its own.")
