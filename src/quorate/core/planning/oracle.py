@@ -163,11 +163,19 @@ class _Search:
             if value - self.floor <= gap * value:
                 break
             if self.add(multiplier) >= -0.1 * gap * value:
-                if not self.proving or self.longest is not None or self.shift <= FINEST:
-                    break  # where answers run out, the bound, which does not know of that, is never met
+                if not self.proving or self.shift <= FINEST or self.runs_out(weight):
+                    break
                 self.shift -= 1  # the grid is too coarse for the bound
             weight, multiplier, value = self.mix()
         return self.result(weight, multiplier)
+
+    def runs_out(self, weight: FloatArray) -> bool:
+        """Whether answers run out: then the bound, which does not know of that, is never met."""
+        return self.longest is not None and self.undecided(weight) > HARDLY
+
+    def undecided(self, weight: FloatArray) -> float:
+        """The share of items that a mixture of the first columns leaves undecided."""
+        return float(weight @ np.array([one.undecided for one in self.columns[: len(weight)]]) @ self.share)
 
     def mix(self) -> tuple[FloatArray, FloatArray, float]:
         return mix_policies(np.array([one.cost for one in self.columns]), self.errors(), self.level)
@@ -197,7 +205,7 @@ class _Search:
     def result(self, weight: FloatArray, multiplier: FloatArray) -> OraclePlan:
         used = np.flatnonzero(weight > _NOTHING)
         chosen, share = [self.columns[c] for c in used], weight[used] / weight[used].sum()
-        undecided = float(share @ np.array([one.undecided for one in chosen]) @ self.share)
+        undecided = self.undecided(weight / weight.sum())
         cost = float(share @ [one.cost for one in chosen]) - self.give_up * undecided
         return OraclePlan(
             cost=cost,
