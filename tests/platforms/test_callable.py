@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from quorate.errors import SpecError
+from quorate.errors import PlatformError, SpecError
 from quorate.model import Ask
 from quorate.platforms.callable import CallablePlatform, Reply, build, classifier
 from quorate.testing.platform_contract import PlatformContract
@@ -220,3 +220,8 @@ def test_a_call_that_never_ends_does_not_keep_the_process(tmp_path):
         [sys.executable, tmp_path / "one.py"], capture_output=True, text=True, timeout=60, check=True
     )
     assert run.stdout == "expired\n"
+
+
+def test_a_column_that_an_item_has_not_is_named():
+    with pytest.raises(PlatformError, match="Item i0 has no column 'zzz'; it has: 'text', 'n'"):
+        ask(even, column="zzz")

@@ -96,6 +96,8 @@ def test_files_that_are_not_ours(path: Path) -> None:
     with pytest.raises(StoreError, match="another program"):
         open_store(url(path))
     assert [one.name for one in path.parent.iterdir()] == [path.name]
+    with pytest.raises(StoreError, match="is a folder"):
+        open_store(url(path.parent))
 
 
 def test_what_cannot_be_created_leaves_no_file(path: Path) -> None:

@@ -367,7 +367,7 @@ class _Runner:
         if broken and not self.stopping:
             name, why = next(iter(broken.items()))
             raise PlatformError(
-                f"Nothing more can be bought from {', '.join(map(repr, broken))}: class {name!r} {why}.",
+                f"Nothing more can be bought from {', '.join(map(repr, broken))}: class {name!r} {why.rstrip('.')}.",
                 hint="Everything bought is recorded. Mend the platform and run again (`resume` a halted class first),"
                 " or pause the class to go on without it.",
             )

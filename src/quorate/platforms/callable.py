@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, Final
 
-from quorate.errors import SpecError
+from quorate.errors import PlatformError, SpecError
 from quorate.model import Answer, Ask, Receipt
 from quorate.money import micros
 from quorate.ports import Platform
@@ -90,7 +90,15 @@ class CallablePlatform:
         """It has been answered already."""
 
     def _input(self, ask: Ask) -> Any:
-        return ask.payload if self.column is None else ask.payload.get(self.column)
+        if self.column is None:
+            return ask.payload
+        if self.column not in ask.payload:
+            held = ", ".join(map(repr, ask.payload)) or "none"
+            raise PlatformError(
+                f"Item {ask.item} has no column {self.column!r}; it has: {held}.",
+                hint="Name the column that the function is to see, or leave it out: then it sees the whole item.",
+            )
+        return ask.payload[self.column]
 
     def _one(self, question: Any) -> dict[str, Any]:
         said, error = self._attempt(lambda: self.function(question))

@@ -40,6 +40,8 @@ def refuse_old_library(version: str) -> None:
 def connect(path: Path, use: Literal["read", "write"]) -> apsw.Connection:
     """A connection with our settings; for reading, or the one that writes."""
     refuse_old_library(apsw.sqlite_lib_version())
+    if path.is_dir():
+        raise StoreError(f"{path} is a folder.", hint=f"Name a file, for instance {path / 'campaign.db'}.")
     if use == "read":
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     else:
