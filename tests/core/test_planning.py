@@ -277,3 +277,14 @@ def test_deciding_costs_about_one_pass_over_the_counts():
 def test_a_task_is_all_it_needs():
     task = Task(price=ASYM.price, answers_per_item=ASYM.caps, alpha=0.05, uniform=uniform(1, np.arange(10)), seed=1)
     assert (oracle(ASYM.accuracy, task.price, alpha=task.alpha, cap=task.answers_per_item).pool.states) == 1
+
+
+def test_few_answers_per_item_lead_to_classes_that_say_more(monkeypatch):
+    """Twenty answers of the cheapest class decide three items in five; of better classes, all."""
+    models, price = [(0.65, 0.7), (0.8, 0.85), (0.93, 0.95)], [0.05, 0.5, 5.0]
+    plan = oracle(models, price, alpha=0.05, longest=20)
+    assert plan.undecided < 0.001
+    assert (plan.error <= 0.05 + 1e-9).all()
+    assert plan.cost < 2
+    monkeypatch.setattr("quorate.core.planning.oracle.HURRY", ())
+    assert oracle(models, price, alpha=0.05, longest=20).undecided > 0.3
