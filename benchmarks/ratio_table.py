@@ -3,8 +3,8 @@
     python benchmarks/ratio_table.py --instance p1-asym --items 300 1000 --campaigns 200
 
 adds its rows to ``benchmarks/results/ratio_table.json`` (a row of the same policy, instance, N, alpha and seed is
-replaced) and rewrites ``ratio_table.md`` and the README's table.  Seeds from 4,000,000 on are for reporting only:
-nothing was tuned on them.
+replaced) and rewrites ``ratio_table.md`` and the tables of the README and of the policies' pages.  Seeds from
+4,000,000 on are for reporting only: nothing was tuned on them.
 """
 
 from __future__ import annotations
@@ -22,15 +22,17 @@ from quorate.studies.instances import BUILT_IN, Instance
 from quorate.studies.summary import summary
 
 RESULTS = Path(__file__).parent / "results"
-README = Path(__file__).parents[1] / "README.md"
-HEADLINE_PLACE = re.compile(r"(<!-- benchmarks/ratio_table.py writes this table -->\n)(?:\|.*\n)*")
+PLACE = re.compile(r"(<!-- benchmarks/ratio_table.py writes this table -->\n)(?:\|.*\n)*")
+PROJECT = Path(__file__).parents[1]
 REPORTED = 4_000_000
 P1 = BUILT_IN["p1-asym"]
 COLUMNS = {
     "policy": "policy", "instance": "instance", "alpha": "alpha", "items": "N", "campaigns": "campaigns",
-    "ratio": "cost / limit", "error_0": "error, label 0", "error_1": "error, label 1",
+    "cost_per_item": "cost", "ratio": "cost / limit", "error_0": "error, label 0", "error_1": "error, label 1",
     "undecided_fraction": "undecided", "exceed_fraction": "beyond noise",
 }  # fmt: skip
+DEVIATION = {"cost_per_item": "cost_se", "ratio": "ratio_se", "error_0": "error_0_se", "error_1": "error_1_se"}
+FORMAT = {"cost_per_item": ".2f", "ratio": ".3f"}
 
 
 def world(name: str, accuracy: list[tuple[float, float]], price: list[float], *, prior: float = 0.5,
@@ -61,31 +63,46 @@ INSTANCES = dict(BUILT_IN) | OTHERS
 
 
 def save(rows: list[dict[str, object]]) -> None:
-    """Put the rows into the results, and write them all as a table."""
+    """Put the rows into the results, and write them all as tables."""
     path = RESULTS / "ratio_table.json"
     held = json.loads(path.read_text()) if path.exists() else []
     key = ("policy", "instance", "alpha", "items", "seed")
-    table = {tuple(str(row[name]) for name in key): row for row in held + rows}
-    ordered = sorted(table.values(), key=lambda row: (row["instance"], row["alpha"], row["policy"], row["items"]))
-    path.write_text(json.dumps(ordered, indent=1) + "\n")
-    lines = ["| " + " | ".join(COLUMNS.values()) + " |", "|---" * len(COLUMNS) + "|"]
-    for row in ordered:
+    kept = list({tuple(str(row[name]) for name in key): row for row in held + rows}.values())
+    kept.sort(
+        key=lambda row: (row["instance"] != "p1-asym", row["instance"], -row["alpha"], row["policy"], row["items"])
+    )
+    path.write_text(json.dumps(kept, indent=1) + "\n")
+    (RESULTS / "ratio_table.md").write_text(table(kept, COLUMNS))
+    for page, text in pages(kept).items():
+        page.write_text(re.sub(PLACE, lambda found, text=text: found[1] + text, page.read_text()))
+
+
+def pages(rows: list[dict[str, object]]) -> dict[Path, str]:
+    """The table of each page that has one."""
+    rows = [one for one in rows if one["seed"] == REPORTED]
+    columns = {name: title for name, title in COLUMNS.items() if name != "policy"}
+    own = {name: [one for one in rows if one["policy"] == name] for name in ("calibrated", "certified")}
+    return {PROJECT / "docs" / f"{name}.md": table(own[name], columns) for name in own} | {
+        PROJECT / "README.md": headline(rows)
+    }
+
+
+def table(rows: list[dict[str, object]], columns: dict[str, str]) -> str:
+    """Rows as Markdown, means with their standard errors."""
+    lines = ["| " + " | ".join(columns.values()) + " |", "|---" * len(columns) + "|"]
+    for row in rows:
         cells = []
-        for name in COLUMNS:
-            value, se = row[name], row.get(f"{name}_se")
-            text = f"{value:.3g}" if isinstance(value, float) else str(value)
-            if name == "ratio":
-                text = f"{value:.3f}"
-            cells.append(text if not isinstance(se, float) or name == "undecided_fraction" else f"{text} ± {se:.1g}")
+        for name in columns:
+            value = row[name]
+            text = f"{value:{FORMAT.get(name, '.3g')}}" if isinstance(value, float) else str(value)
+            cells.append(f"{text} ± {row[DEVIATION[name]]:.1g}" if name in DEVIATION else text)
         lines.append("| " + " | ".join(cells) + " |")
-    (RESULTS / "ratio_table.md").write_text("\n".join(lines) + "\n")
-    README.write_text(re.sub(HEADLINE_PLACE, lambda found: found[1] + headline(ordered), README.read_text()))
+    return "\n".join(lines) + "\n"
 
 
 def headline(rows: list[dict[str, object]]) -> str:
     """The README's table: what one item costs on the paper's instance, cheapest policy first."""
     found = [one for one in rows if (one["instance"], one["alpha"], one["items"]) == ("p1-asym", 0.05, 10_000)]
-    found = [one for one in found if one["seed"] == REPORTED]
     lines = [
         "| policy | cost per item | over the limit | error given label 0, 1 | campaigns |",
         "|---|---|---|---|---|",
