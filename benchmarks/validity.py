@@ -126,7 +126,7 @@ def judged(trial: Trial, policy: str, rows: list[dict[str, Any]], tests: int) ->
         share = np.divide(wrong[:, label], among[:, label], out=np.full(len(rows), np.nan), where=among[:, label] > 0)
         mean, se = mean_se(share)
         record[f"error_{label}"], record[f"error_{label}_se"] = mean, se
-        record["pass"] &= bool(mean <= trial.alpha + too_many * se)
+        record["pass"] &= not mean > trial.alpha + too_many * se  # nan: nothing was labelled, so nothing wrongly
     if policy == "certified":
         delta = certified.Certified().delta * trial.alpha
         record["delta"], record["missed"] = delta, missed.tolist()
