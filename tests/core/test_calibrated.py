@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from quorate.campaign.decider import Decider
-from quorate.core.planning.exploring import ExplorePlan
 from quorate.core.planning.oracle import oracle
 from quorate.core.policies.calibrated import Calibrated
 from quorate.core.policies.calibrated_average import calibrated_average
@@ -122,14 +121,6 @@ def test_the_same_answers_give_the_same_decisions_in_any_order():
             log += now
         logs.append((sorted(log), decider.verdict.tolist()))
     assert logs[0] == logs[1] == logs[2]
-
-
-@pytest.mark.parametrize(("alpha", "deepens"), [(0.05, False), (0.2, True)])
-def test_some_items_have_enough_answers_to_learn_from(alpha, deepens):
-    """A loose level asks for one or two answers, from which no matrix can be told."""
-    one = run_one(ASYM, Calibrated(), task_of(ASYM, 2000, 5, alpha=alpha))
-    exploring = [stage for stage in one.decider.stages if isinstance(stage.plan, ExplorePlan)]
-    assert (len(exploring) > 1) == deepens
 
 
 def test_the_promise_is_about_two_labels():

@@ -41,7 +41,6 @@ LOOSE: Final = 1.25  # batches aim at this many times the level
 PASSES: Final = 12
 PORTION: Final = 0.3  # of all that was spent, a re-opening pass may spend at most
 PACE: Final = 0.5  # answers per item begun that a class gets while it may still pay
-TELLING: Final = 0.05  # of the items begun have three answers or more, while a class may still pay
 TOLERANCE: Final = 1.05  # re-open when a predicted error exceeds this many times the level, or alpha
 DRAWS: Final = 40
 WORLDS: Final = 16  # draws that a plan is judged by
@@ -139,7 +138,6 @@ class _Run:
         size, number = float(max(FIRST_BATCH, self.begun)), 0
         while self.left or len(held):
             fresh = self.take(self.left if self.left < 1.5 * size else int(size))
-            yield from self.deepen(fresh)
             yield from self.scout(fresh)
             items = np.concatenate([held, fresh])
             held = held[:0]
@@ -149,16 +147,6 @@ class _Run:
             yield Stage(f"batch {number}", items, compiled(plan, self.barrier), estimate=self.learned.estimate)
             self.learned = self.learn()
             size *= GROWTH
-
-    def deepen(self, fresh: NDArray[np.int64]) -> Iterator[Stage]:
-        """Let some items have three answers: fewer do not tell how good a class is, and a loose level asks fewer."""
-        telling = int((self.view.used[self.order[: self.begun]].sum(axis=1) >= 3).sum())
-        size = min(int(TELLING * self.begun) - telling, len(fresh) // 4)
-        if size > 0:
-            worth = still_worth_exploring(self.learned, self.task, size, self.left + len(fresh), self.view.alive)
-            if worth.any():
-                yield self.exploring(fresh[:size], ExplorePlan.of(worth, self.task))
-                self.learned = self.learn()
 
     def scout(self, fresh: NDArray[np.int64]) -> Iterator[Stage]:
         """Let classes that may pay keep pace with the items: the batch goes on from their answers."""
