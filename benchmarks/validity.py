@@ -151,7 +151,8 @@ def table(records: list[dict[str, Any]]) -> str:
                 continue
             cells = [f"{one[name]:.3g}" if isinstance(one[name], float) else str(one[name]) for name in COLUMNS]
             for label in (0, 1):
-                cells[COLUMNS.index(f"error_{label}")] += f" ± {one[f'error_{label}_se']:.1g}"
+                at, se = COLUMNS.index(f"error_{label}"), one[f"error_{label}_se"]
+                cells[at] = f"{cells[at]} ± {se:.1g}" if one["undecided"] < 1 else "–"
             cells.append(", ".join(map(str, one["missed"])) if "missed" in one else f"{one['beyond_noise']:.3g}")
             lines.append("| " + " | ".join([*cells, "yes" if one["pass"] else "**no**"]) + " |")
         lines.append("")
