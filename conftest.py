@@ -8,10 +8,14 @@ import doctest
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
+from unittest import SkipTest
 
+import pytest
 from hypothesis import settings
 from sybil import Sybil
+from sybil.integration.pytest import SybilItem
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
 
 ROOT = Path(__file__).parent
@@ -71,3 +75,18 @@ pytest_collect_file = Sybil(
     setup=enter,
     teardown=leave,
 ).pytest()
+
+ran = set()  # examples, in this process
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item):
+    """An example builds on those above it: where another process has run them, they are run here first."""
+    if isinstance(item, SybilItem):
+        above = [one for one in item.session.items if one.parent is item.parent]
+        for one in above[: above.index(item)]:
+            if one not in ran:
+                with suppress(SkipTest):
+                    one.example.evaluate()
+                ran.add(one)
+        ran.add(item)

@@ -25,7 +25,6 @@ from scipy.stats import binom, norm
 
 from quorate.core.certified.belief import Belief
 from quorate.core.certified.block import Block
-from quorate.core.certified.boundary import Boundary
 from quorate.core.certified.sequence import ConfidenceSequence
 from quorate.core.certified.units import CELLS
 from quorate.core.policies import certified
@@ -100,13 +99,6 @@ def broken(mutant: str | None) -> Iterator[tuple[Any, str, Any]]:
     """What a mutant replaces."""
     if mutant == "bounds":  # take what is believed for proven
         yield certified, "ConfidenceSequence", Believed
-    elif mutant == "level":  # spend the level four times
-        calibrated = Boundary.calibrated
-        yield (
-            Boundary,
-            "calibrated",
-            lambda numerator, bound, level: calibrated(numerator, bound, min(4 * level, 0.6)),
-        )
 
 
 def judged(trial: Trial, policy: str, rows: list[dict[str, Any]], tests: int) -> dict[str, Any]:
@@ -165,9 +157,7 @@ def main() -> int:
     parser.add_argument("--instances", type=int, default=20)
     parser.add_argument("--campaigns", type=int, default=1000)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument(
-        "--mutant", choices=["bounds", "level"], help="break it: the table must notice; nothing is kept"
-    )
+    parser.add_argument("--mutant", choices=["bounds"], help="break it: the table must notice; nothing is kept")
     asked = parser.parse_args()
     path = RESULTS / "validity.json"
     held = json.loads(path.read_text()) if path.exists() else []
