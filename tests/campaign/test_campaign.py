@@ -4,6 +4,7 @@ import json
 import tracemalloc
 
 import numpy as np
+import pandas as pd
 import pytest
 from tests.campaign.worlds import CLASSES, LABELS, answer_of, create, finish, reference
 
@@ -385,3 +386,10 @@ def test_a_large_file_becomes_a_campaign_in_little_memory_or_none_at_all(tmp_pat
     with pytest.raises(InputError, match="gold label 'maybe'"):
         Campaign.create(f"sqlite:///{tmp_path}/half.db", items=open_items(file), gold="gold", **plain)
     assert not (tmp_path / "half.db").exists()
+
+
+def test_a_number_of_a_frame_that_json_has_not_is_refused():
+    frame = pd.DataFrame({"id": ["a"], "size": [float("inf")]})
+    crowd = [WorkerClass("crowd", price="0.05")]
+    with pytest.raises(InputError, match="item 'a'"):
+        Campaign.create("memory:", name="x", items=frame, labels=["p", "q"], budget="1 USD", classes=crowd)

@@ -98,6 +98,9 @@ def test_files_that_are_not_ours(path: Path) -> None:
     assert [one.name for one in path.parent.iterdir()] == [path.name]
     with pytest.raises(StoreError, match="is a folder"):
         open_store(url(path.parent))
+    path.write_bytes(b"")
+    with pytest.raises(StoreError, match="is empty"):
+        open_store(url(path), read_only=True).campaigns()
 
 
 def test_what_cannot_be_created_leaves_no_file(path: Path) -> None:
